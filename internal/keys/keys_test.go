@@ -1,0 +1,102 @@
+package keys
+
+import (
+	"errors"
+	"strings"
+	"testing"
+)
+
+func TestKeysAreTheDocumentedNames(t *testing.T) {
+	t.Parallel()
+	k := New("video")
+	for _, tc := range []struct{ name, got, want string }{
+		{"online", k.Online("10001"), "video:online:10001"},
+		{"count", k.Count("10001"), "video:online:count:10001"},
+		{"lease", k.Lease(), "video:worker:lease"},
+		{"last pass", k.LastPass(), "video:worker:last_pass"},
+		{"pattern", k.OnlinePattern(), "video:online:*"},
+		{"pattern with glob characters", New(`a*[b]?\`).OnlinePattern(), `a\*\[b\]\?\\:online:*`},
+	} {
+		if tc.got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, tc.got, tc.want)
+		}
+	}
+}
+
+func TestParse(t *testing.T) {
+	t.Parallel()
+	k := New("video")
+	for _, tc := range []struct {
+		key, id   string
+		count, ok bool
+	}{
+		{"video:online:10001", "10001", false, true},
+		{"video:online:count:10001", "10001", true, true},
+		{"video:online:a:b count:", "a:b count:", false, true},
+		{"video:online:count:count:x", "count:x", true, true},
+		{"video:onlin", "", false, false},
+		{"other:online:1", "", false, false},
+	} {
+		id, count, ok := k.Parse(tc.key)
+		if ok != tc.ok || count != tc.count || (ok && id != tc.id) {
+			t.Errorf("Parse(%q) = %q, %v, %v; want %q, %v, %v", tc.key, id, count, ok, tc.id, tc.count, tc.ok)
+		}
+	}
+}
+
+func TestCheckID(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, id, videoErr, viewerErr string }{
+		{"plain", "10001", "", ""},
+		{"course block", "block-v1:edX+DemoX+type@video+block@0b9e", "", ""},
+		{"glob characters", `a[b]*?\`, "", ""},
+		{"space", "a b", "", ""},
+		{"japanese", "日本語", "", ""},
+		{"emoji", "🎬", "", ""},
+		{"256 bytes", strings.Repeat("x", 256), "", ""},
+		{"257 bytes", strings.Repeat("x", 257), "video_id: has 257 bytes; it takes 1 to 256", "viewer_id: has 257 bytes; it takes 1 to 256"},
+		{"empty", "", "video_id: is missing; it takes 1 to 256 bytes", "viewer_id: is missing; it takes 1 to 256 bytes"},
+		{"not UTF-8", "a\xff", "video_id: is not valid UTF-8", "viewer_id: is not valid UTF-8"},
+		{"newline", "a\nb", "video_id: has a control character", "viewer_id: has a control character"},
+		{"C1 control", "a\u0085b", "video_id: has a control character", "viewer_id: has a control character"},
+		{"reserved", "count:zz", `video_id: must not begin with "count:", which is reserved for count keys`, ""},
+		{"reserved inside", "a:count:zz", "", ""},
+	} {
+		if got := text(CheckVideoID(tc.id)); got != tc.videoErr {
+			t.Errorf("%s: CheckVideoID: got %q, want %q", tc.name, got, tc.videoErr)
+		}
+		if got := text(CheckViewerID(tc.id)); got != tc.viewerErr {
+			t.Errorf("%s: CheckViewerID: got %q, want %q", tc.name, got, tc.viewerErr)
+		}
+	}
+}
+
+func text(err error) string {
+	if err == nil {
+		return ""
+	}
+	var id *IDError
+	if !errors.As(err, &id) {
+		return "not an *IDError: " + err.Error()
+	}
+	return err.Error()
+}
+
+// Every acceptable id survives the way through its two keys.
+func FuzzRoundTrip(f *testing.F) {
+	for _, id := range []string{"10001", "count:", "count:a", "a[b]*", "日本語", "\xff", ""} {
+		f.Add(id)
+	}
+	f.Fuzz(func(t *testing.T, id string) {
+		if CheckVideoID(id) != nil {
+			return
+		}
+		k := New("video")
+		if got, count, ok := k.Parse(k.Online(id)); !ok || count || got != id {
+			t.Errorf("hash of %q parsed as %q, %v, %v", id, got, count, ok)
+		}
+		if got, count, ok := k.Parse(k.Count(id)); !ok || !count || got != id {
+			t.Errorf("count of %q parsed as %q, %v, %v", id, got, count, ok)
+		}
+	})
+}

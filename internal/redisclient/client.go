@@ -1,0 +1,109 @@
+// Package redisclient connects to Redis, single, behind Sentinel or as a
+// Cluster, with the options that a counting service needs: every command has a
+// deadline, and a Redis that is gone is noticed at once.
+package redisclient
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// Modes of Options.Mode.
+const (
+	Single   = "single"
+	Sentinel = "sentinel"
+	Cluster  = "cluster"
+)
+
+// Options say where Redis is.
+type Options struct {
+	Mode       string   // Single, Sentinel or Cluster
+	Addrs      []string // host:port: of the server, of the sentinels, or of some cluster nodes
+	MasterName string   // Sentinel only: which master
+	Username   string
+	Password   string
+	DB         int           // not with Cluster
+	TLS        bool          // TLS 1.2 or newer, verified against the system's roots
+	Timeout    time.Duration // of a dial, a write and a read, each
+}
+
+// retries is how often a command is sent again after a network error: once for
+// a pooled connection that had died unnoticed, once more for a server that is
+// just back. Everything we send may be repeated without harm.
+const retries = 2
+
+// New returns a client. It does not connect: a Redis that is down now may be
+// back for the first command.
+func New(o Options) (redis.UniversalClient, error) {
+	quietLibrary()
+	u := o.universal()
+	switch o.Mode {
+	case Single:
+		return redis.NewClient(u.Simple()), nil
+	case Sentinel:
+		return redis.NewFailoverClient(u.Failover()), nil
+	case Cluster:
+		return redis.NewClusterClient(u.Cluster()), nil
+	}
+	return nil, fmt.Errorf("redis.mode %q is none of %s, %s, %s", o.Mode, Single, Sentinel, Cluster)
+}
+
+func (o Options) universal() *redis.UniversalOptions {
+	u := &redis.UniversalOptions{
+		Addrs:      o.Addrs,
+		MasterName: o.MasterName,
+		Username:   o.Username,
+		Password:   o.Password,
+		DB:         o.DB,
+
+		DialTimeout:           o.Timeout,
+		ReadTimeout:           o.Timeout,
+		WriteTimeout:          o.Timeout,
+		PoolTimeout:           o.Timeout,
+		ContextTimeoutEnabled: true, // or a caller's deadline is ignored once a command is under way
+		DialerRetries:         1,    // or a dead server takes seconds to notice
+		MaxRetries:            retries,
+		MinRetryBackoff:       8 * time.Millisecond,
+		MaxRetryBackoff:       64 * time.Millisecond,
+
+		// Both are commands that an older server answers with an error on
+		// every new connection, which then stands in its statistics.
+		DisableIdentity:          true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	if o.TLS {
+		u.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	return u
+}
+
+// quietLibrary turns go-redis's own logger off, once: it is global to the
+// process, writes unstructured lines to stderr, and every error that it
+// mentions is returned to us as well.
+var quietLibrary = sync.OnceFunc(func() { redis.SetLogger(&logging.VoidLogger{}) })
+
+// ForEachMaster calls fn for every server that owns keys: the one server, or
+// all masters of a cluster side by side. It returns every error of fn, where
+// the library's own returns one of them.
+func ForEachMaster(ctx context.Context, rdb redis.UniversalClient, fn func(context.Context, redis.UniversalClient) error) error {
+	cluster, ok := rdb.(*redis.ClusterClient)
+	if !ok {
+		return fn(ctx, rdb)
+	}
+	var failed errorList
+	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
+		if err := fn(ctx, node); err != nil {
+			failed.add(fmt.Errorf("master %s: %w", node.Options().Addr, err))
+		}
+		return nil
+	})
+	failed.add(err)
+	return failed.join()
+}
