@@ -1,0 +1,97 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+const (
+	sentinelCount   = 3
+	sentinelTimeout = 30 * time.Second // sentinels find each other by a message every two seconds
+)
+
+// Sentinel is a master with one replica, watched by three sentinels of which two must agree to a failover.
+type Sentinel struct {
+	MasterName string
+
+	master, replica *Server
+	sentinels       []*Server
+}
+
+// StartSentinel runs a set of a test's own and returns when every sentinel knows the others and the replica,
+// so that a master killed from then on is replaced: half a second to notice, and some seconds to agree.
+func StartSentinel(t testing.TB) *Sentinel {
+	t.Helper()
+	s := &Sentinel{MasterName: "main", master: Start(t, "--repl-diskless-sync-delay", "0")}
+	s.replica = Start(t, "--repl-diskless-sync-delay", "0", "--replicaof", host, strconv.Itoa(s.master.port))
+	for range sentinelCount {
+		s.sentinels = append(s.sentinels, start(t, s.sentinelArgs))
+	}
+	for _, node := range s.sentinels {
+		ready := func(ctx context.Context) error { return s.ready(ctx, node) }
+		if err := poll(context.WithoutCancel(t.Context()), sentinelTimeout, node.proc.exited, ready); err != nil {
+			t.Fatalf("redistest: sentinel %s: %v", node.Addr(), err)
+		}
+	}
+	return s
+}
+
+// Addrs returns the sentinels' addresses.
+func (s *Sentinel) Addrs() []string {
+	var addrs []string
+	for _, node := range s.sentinels {
+		addrs = append(addrs, node.Addr())
+	}
+	return addrs
+}
+
+// Master returns the server that was the master at the start.
+func (s *Sentinel) Master() *Server { return s.master }
+
+// Replica returns the server that was the replica at the start.
+func (s *Sentinel) Replica() *Server { return s.replica }
+
+// sentinelArgs writes a sentinel's configuration: unlike a server, one must have a file that it can rewrite.
+func (s *Sentinel) sentinelArgs(dir string, port int) ([]string, error) {
+	conf := filepath.Join(dir, "sentinel.conf")
+	text := fmt.Sprintf(`port %[1]d
+bind %[2]s
+dir %[3]q
+sentinel monitor %[4]s %[2]s %[5]d 2
+sentinel down-after-milliseconds %[4]s 500
+sentinel failover-timeout %[4]s 2000
+`, port, host, dir, s.MasterName, s.master.port)
+	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
+		return nil, fmt.Errorf("redistest: %w", err)
+	}
+	return []string{conf, "--sentinel"}, nil
+}
+
+// ready checks that a sentinel sees its master, the other sentinels, and a replica that has its copy.
+func (s *Sentinel) ready(ctx context.Context, node *Server) error {
+	c := redis.NewSentinelClient(clientOptions(node.Addr(), ""))
+	defer func() { _ = c.Close() }()
+	master, err := c.Master(ctx, s.MasterName).Result()
+	if err != nil {
+		return err
+	}
+	others := fmt.Sprint(sentinelCount - 1)
+	if master["flags"] != "master" || master["num-slaves"] != "1" || master["num-other-sentinels"] != others {
+		return fmt.Errorf("does not see all: %v", master)
+	}
+	replicas, err := c.Replicas(ctx, s.MasterName).Result()
+	if err != nil {
+		return err
+	}
+	if len(replicas) != 1 || replicas[0]["flags"] != "slave" || replicas[0]["master-link-status"] != "ok" {
+		return fmt.Errorf("does not see one replica with a copy: %v", replicas)
+	}
+	return nil
+}
