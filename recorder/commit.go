@@ -1,0 +1,163 @@
+package recorder
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"headcount/internal/redisclient"
+)
+
+var (
+	//go:embed record.lua
+	recordSource string
+	//go:embed leave.lua
+	leaveSource string
+
+	recordScript = redis.NewScript(recordSource)
+	leaveScript  = redis.NewScript(leaveSource)
+)
+
+// request is one Play or Leave on its way to Redis. The fields below done are
+// written before done is closed and read after.
+type request struct {
+	kind          kind
+	video, viewer string
+	ctx           context.Context // the caller's: whoever has given up is not written
+	done          chan struct{}
+	recordedAt    int64 // in: a leave's guard; out: when a play was recorded
+	err           error
+}
+
+func (q *request) finish(recordedAt int64, err error) {
+	q.recordedAt, q.err = recordedAt, err
+	close(q.done)
+}
+
+// write is one script call with the requests that it carries out: any number
+// of plays of one video, or one leave.
+type write struct {
+	redisclient.ScriptCall
+	requests []*request
+}
+
+// maxPlays keeps a call well below the number of values that Lua can unpack.
+const maxPlays = 2000
+
+// commit writes a batch in one pipeline and answers its requests.
+func (r *Recorder) commit(ctx context.Context, batch []*request) {
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+
+	writes := r.group(batch)
+	calls := make([]*redisclient.ScriptCall, len(writes))
+	for i, w := range writes {
+		calls[i] = &w.ScriptCall
+	}
+	redisclient.RunScripts(ctx, r.rdb, calls)
+	r.metrics.batch.Observe(float64(len(batch)))
+
+	var counted []*write
+	for _, w := range writes {
+		if _, changes := w.newCount(); changes {
+			counted = append(counted, w)
+		} else {
+			w.finish()
+		}
+	}
+	r.publish(ctx, counted)
+	for _, w := range counted {
+		w.finish()
+	}
+}
+
+// group turns requests into script calls. The plays of a video share a call; a
+// leave is a call of its own, and the plays after it start another, so that
+// each video's requests are carried out in their order.
+func (r *Recorder) group(batch []*request) []*write {
+	var writes []*write
+	open := make(map[string]*write) // video → the call that takes its next play
+	for _, q := range batch {
+		if q.ctx.Err() != nil {
+			q.finish(0, context.Cause(q.ctx))
+			continue
+		}
+		w := open[q.video]
+		if q.kind == leave || w == nil || len(w.requests) == maxPlays {
+			w = r.newWrite(q)
+			writes = append(writes, w)
+		}
+		w.requests = append(w.requests, q)
+		if q.kind == leave {
+			w.Args = []any{q.viewer, q.recordedAt}
+			delete(open, q.video)
+		} else {
+			w.Args = append(w.Args, q.viewer)
+			open[q.video] = w
+		}
+	}
+	return writes
+}
+
+func (r *Recorder) newWrite(q *request) *write {
+	w := &write{ScriptCall: redisclient.ScriptCall{Script: leaveScript, Key: r.o.Keys.Online(q.video)}}
+	if q.kind == play {
+		w.Script = recordScript
+		w.Args = []any{strconv.FormatInt(int64(r.o.KeyTTL/time.Second), 10)}
+	}
+	return w
+}
+
+// newCount tells whether the write made or emptied the hash, and the number of
+// viewers in it now. Only then is the count published at once, so that a first
+// viewer shows and a last one goes without waiting for a pass.
+func (w *write) newCount() (viewers int64, changes bool) {
+	reply, err := w.Reply.Int64Slice()
+	if err != nil {
+		return 0, false
+	}
+	if w.Script == leaveScript {
+		removed, left := reply[0], reply[1]
+		return left, removed == 1 && left == 0
+	}
+	added, length := reply[1], reply[2]
+	return length, added == length
+}
+
+// publish sets the counts of writes that made or emptied a hash. The plays and
+// leaves themselves are in Redis by now, so a count that cannot be set fails no
+// caller: the next pass sets it.
+func (r *Recorder) publish(ctx context.Context, writes []*write) {
+	if len(writes) == 0 {
+		return
+	}
+	pipe := r.rdb.Pipeline()
+	for _, w := range writes {
+		viewers, _ := w.newCount()
+		if video := w.requests[0].video; viewers > 0 {
+			r.counts.Set(ctx, pipe, video, viewers)
+		} else {
+			r.counts.Replace(ctx, pipe, video, 0) // a leave never creates a key
+		}
+	}
+	_, _ = pipe.Exec(ctx)
+}
+
+// finish answers the requests that the write carried out.
+func (w *write) finish() {
+	reply, err := w.Reply.Int64Slice()
+	var recordedAt int64
+	switch {
+	case err != nil:
+		err = fmt.Errorf("recorder: write: %w", err)
+	case w.Script == recordScript:
+		recordedAt = reply[0]
+	}
+	for _, q := range w.requests {
+		q.finish(recordedAt, err)
+	}
+}

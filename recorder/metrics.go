@@ -1,0 +1,72 @@
+package recorder
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+
+	"headcount/internal/keys"
+)
+
+// kind is what a request asks for.
+type kind int
+
+const (
+	play kind = iota
+	leave
+)
+
+type metrics struct {
+	requests [2]*prometheus.CounterVec // by kind
+	duration [2]prometheus.Observer    // by kind
+	batch    prometheus.Histogram
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	f := promauto.With(reg)
+	counter := func(name, help string) *prometheus.CounterVec {
+		return f.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"outcome"})
+	}
+	duration := f.NewHistogramVec(prometheus.HistogramOpts{
+		Name:    "headcount_record_duration_seconds",
+		Help:    "Time from a play or leave to Redis's answer, waiting included.",
+		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12),
+	}, []string{"kind"})
+	return &metrics{
+		requests: [2]*prometheus.CounterVec{
+			counter("headcount_plays_total", "Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller gave up), failed (Redis)."),
+			counter("headcount_leaves_total", "Leaves by outcome, as for plays."),
+		},
+		duration: [2]prometheus.Observer{duration.WithLabelValues("play"), duration.WithLabelValues("leave")},
+		batch: f.NewHistogram(prometheus.HistogramOpts{
+			Name:    "headcount_record_batch_size",
+			Help:    "Plays and leaves that travelled to Redis in one write.",
+			Buckets: prometheus.ExponentialBuckets(1, 2, 13),
+		}),
+	}
+}
+
+func (m *metrics) observe(ctx context.Context, k kind, start time.Time, err *error) {
+	m.requests[k].WithLabelValues(outcome(ctx, *err)).Inc()
+	m.duration[k].Observe(time.Since(start).Seconds())
+}
+
+// outcome tells a caller that gave up from a write that ran into its own
+// time-out by the caller's context: the errors look the same.
+func outcome(ctx context.Context, err error) string {
+	var badID *keys.IDError
+	switch {
+	case err == nil:
+		return "recorded"
+	case errors.As(err, &badID):
+		return "rejected"
+	case errors.Is(err, ErrBusy):
+		return "busy"
+	case ctx.Err() != nil:
+		return "abandoned"
+	}
+	return "failed"
+}

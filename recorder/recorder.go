@@ -1,0 +1,147 @@
+// Package recorder writes plays and leaves to Redis.
+//
+// Requests that arrive while a write is in flight travel together in the next
+// one (a group commit): one script call per video, all calls in one pipeline.
+// There is no timer, so an idle recorder writes at once, and a busy one asks
+// less of Redis the busier it is. A request is answered only after Redis has
+// answered for it.
+package recorder
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+
+	"headcount/internal/counts"
+	"headcount/internal/keys"
+)
+
+// ErrBusy is returned at once when the queue is full.
+var ErrBusy = errors.New("recorder: queue is full")
+
+// Options configure a Recorder.
+type Options struct {
+	Keys       keys.Keys
+	KeyTTL     time.Duration         // of a hash, renewed by every play; whole seconds
+	CountTTL   time.Duration         // of a count key; whole seconds
+	Timeout    time.Duration         // of one write, repeats included; 0: 1s
+	Queue      int                   // plays and leaves waiting for a write; 0: 10,000
+	Registerer prometheus.Registerer // nil: metrics are kept but not exported
+}
+
+// Recorder records plays and leaves. It is safe for concurrent use.
+type Recorder struct {
+	rdb     redis.UniversalClient
+	o       Options
+	counts  counts.Writer
+	metrics *metrics
+
+	mu      sync.Mutex
+	queue   []*request
+	writing bool // a goroutine is in writeQueue
+}
+
+// New returns a Recorder that writes through rdb.
+func New(rdb redis.UniversalClient, o Options) *Recorder {
+	if o.Timeout == 0 {
+		o.Timeout = time.Second
+	}
+	if o.Queue == 0 {
+		o.Queue = 10_000
+	}
+	return &Recorder{
+		rdb:     rdb,
+		o:       o,
+		counts:  counts.Writer{Keys: o.Keys, TTL: o.CountTTL},
+		metrics: newMetrics(o.Registerer),
+	}
+}
+
+// Play records that the viewer is watching the video now. It returns when that
+// was by Redis's clock, in Unix seconds.
+//
+// Errors: *keys.IDError for an unacceptable id, ErrBusy, ctx's, or Redis's. After
+// one of the last two the play may have been recorded all the same.
+func (r *Recorder) Play(ctx context.Context, videoID, viewerID string) (recordedAt int64, err error) {
+	defer r.metrics.observe(ctx, play, time.Now(), &err)
+	return r.do(ctx, &request{kind: play, video: videoID, viewer: viewerID})
+}
+
+// Leave removes the viewer from the video, unless the viewer was seen after
+// recordedAt (as returned by Play; Unix seconds), in another tab perhaps.
+// Zero removes the viewer in any case. Removing nobody is not an error.
+//
+// Errors are those of Play.
+func (r *Recorder) Leave(ctx context.Context, videoID, viewerID string, recordedAt int64) (err error) {
+	defer r.metrics.observe(ctx, leave, time.Now(), &err)
+	_, err = r.do(ctx, &request{kind: leave, video: videoID, viewer: viewerID, recordedAt: recordedAt})
+	return err
+}
+
+func (r *Recorder) do(ctx context.Context, q *request) (recordedAt int64, err error) {
+	if err := keys.CheckVideoID(q.video); err != nil {
+		return 0, err
+	}
+	if err := keys.CheckViewerID(q.viewer); err != nil {
+		return 0, err
+	}
+	q.ctx, q.done = ctx, make(chan struct{})
+	if err := r.enqueue(q); err != nil {
+		return 0, err
+	}
+	select {
+	case <-q.done:
+		return q.recordedAt, q.err
+	case <-ctx.Done():
+		return 0, fmt.Errorf("recorder: gave up waiting for a write: %w", context.Cause(ctx))
+	}
+}
+
+// enqueue hands q to the write that follows the one in flight, or starts one.
+func (r *Recorder) enqueue(q *request) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.queue) >= r.o.Queue {
+		return ErrBusy
+	}
+	r.queue = append(r.queue, q)
+	if !r.writing {
+		r.writing = true
+		// The write serves every caller whose request it carries, so the one
+		// that happens to start it cannot cancel it.
+		go r.writeQueue(context.WithoutCancel(q.ctx))
+	}
+	return nil
+}
+
+// writeQueue commits until the queue is empty: one write at a time, so that
+// plays and leaves reach Redis in the order they came in.
+func (r *Recorder) writeQueue(ctx context.Context) {
+	for {
+		batch := r.take()
+		if len(batch) == 0 {
+			return
+		}
+		r.commit(ctx, batch)
+	}
+}
+
+// maxBatch bounds one write, so that no caller waits behind an endless one.
+const maxBatch = 4096
+
+func (r *Recorder) take() []*request {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := min(len(r.queue), maxBatch)
+	batch := r.queue[:n:n]
+	if r.queue = r.queue[n:]; len(r.queue) == 0 {
+		r.queue = nil
+	}
+	r.writing = n > 0
+	return batch
+}
