@@ -1,0 +1,246 @@
+// Package aggregator makes the pass: it reads every video's viewers, evicts
+// those who left, and publishes how many are watching.
+//
+// The hashes are the truth and a pass is a function of them, so a pass may be
+// repeated, interrupted, or made twice at once: the counts are the same.
+//
+//	SCAN ──► names of hashes ──► HSCAN pages ──► evict.lua ──► count keys
+//	    └──► names of counts ──► those whose hash is gone become 0
+package aggregator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+
+	"headcount/internal/counts"
+	"headcount/internal/keys"
+	"headcount/internal/redisclient"
+)
+
+// Options configure an Aggregator.
+type Options struct {
+	Keys       keys.Keys
+	Window     time.Duration         // who was seen within it is online; whole seconds
+	KeyTTL     time.Duration         // for hashes that another program left without one; whole seconds
+	CountTTL   time.Duration         // of a count key; whole seconds
+	Holder     string                // who makes the passes, for the last-pass hash: "host:pid"
+	Logger     *zap.Logger           // nil: silent
+	Registerer prometheus.Registerer // nil: metrics are kept but not exported
+}
+
+// Aggregator makes passes and counts single videos. It is safe for concurrent use.
+type Aggregator struct {
+	rdb     redis.UniversalClient
+	o       Options
+	counts  counts.Writer
+	window  atomic.Int64 // time.Duration
+	metrics *metrics
+	foreign foreignLog
+	empty   atomic.Bool // the last pass found nothing in a database that holds something
+}
+
+// New returns an Aggregator. Its passes are long: give it a client of its own,
+// so that they never queue in front of plays.
+func New(rdb redis.UniversalClient, o Options) *Aggregator {
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
+	a := &Aggregator{
+		rdb:     rdb,
+		o:       o,
+		counts:  counts.Writer{Keys: o.Keys, TTL: o.CountTTL},
+		metrics: newMetrics(o.Registerer),
+		foreign: foreignLog{log: o.Logger},
+	}
+	a.SetWindow(o.Window)
+	return a
+}
+
+// SetWindow changes the window from the next pass on. It takes whole seconds.
+func (a *Aggregator) SetWindow(window time.Duration) { a.window.Store(int64(window)) }
+
+// ErrCutShort is returned by a Pass whose context ended, with the context's cause.
+var ErrCutShort = errors.New("aggregator: pass cut short")
+
+// Summary is what a pass found and did.
+type Summary struct {
+	Started, Finished time.Time     // by Redis's clock, whole seconds
+	Took              time.Duration // by ours
+	Videos            int64         // with at least one viewer
+	Viewers           int64         // over all videos
+	Evicted           int64         // viewers removed: stale ones and Invalid ones
+	Invalid           int64         // viewers removed because their value was no plausible time
+	Healed            int64         // hashes and counts that had no TTL, or one that would have lost a viewer
+	Foreign           int64         // keys of another type under our prefix, left alone
+	Errors            int64         // videos, and scans of a server, that failed; 0 means complete
+}
+
+// add takes in the findings of one server.
+func (s *Summary) add(o *Summary) {
+	s.Videos += o.Videos
+	s.Viewers += o.Viewers
+	s.Evicted += o.Evicted
+	s.Invalid += o.Invalid
+	s.Healed += o.Healed
+	s.Foreign += o.Foreign
+	s.Errors += o.Errors
+}
+
+// Pass counts every video once. Where anything about a video fails, its earlier
+// count stays, the others go on, and Pass returns what it did together with the
+// errors joined (the first few of them; Summary.Errors has how many). When ctx
+// ends, Pass stops with ErrCutShort.
+func (a *Aggregator) Pass(ctx context.Context) (Summary, error) {
+	began := time.Now()
+	sum, err := a.pass(ctx)
+	if ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", ErrCutShort, context.Cause(ctx))
+	}
+	sum.Took = time.Since(began)
+	a.metrics.observe(sum, err)
+	return sum, err
+}
+
+func (a *Aggregator) pass(ctx context.Context) (Summary, error) {
+	started, err := a.rdb.Time(ctx).Result()
+	if err != nil {
+		return Summary{Errors: 1}, fmt.Errorf("aggregator: ask Redis for the time: %w", err)
+	}
+	sum := Summary{Started: started.Truncate(time.Second)}
+
+	var mu sync.Mutex // the masters of a cluster are swept side by side
+	err = redisclient.ForEachMaster(ctx, a.rdb, func(ctx context.Context, node redis.UniversalClient) error {
+		s, err := a.newSweep(ctx, node)
+		if err == nil {
+			err = s.run(ctx)
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		sum.add(&s.sum)
+		return err
+	})
+	if ctx.Err() != nil {
+		return sum, err
+	}
+	if err != nil && sum.Errors == 0 {
+		sum.Errors = 1 // no server could be reached at all
+	}
+	return sum, errors.Join(err, a.conclude(ctx, &sum))
+}
+
+// conclude writes down the pass for everybody to read, and warns where it found
+// nothing although there is something: often a wrong prefix or database.
+func (a *Aggregator) conclude(ctx context.Context, sum *Summary) error {
+	finished, err := a.rdb.Time(ctx).Result()
+	if err != nil {
+		sum.Errors++
+		return fmt.Errorf("aggregator: ask Redis for the time: %w", err)
+	}
+	sum.Finished = finished.Truncate(time.Second)
+	if err := a.writeLastPass(ctx, sum); err != nil {
+		sum.Errors++
+		return fmt.Errorf("aggregator: write %s: %w", a.o.Keys.LastPass(), err)
+	}
+	return a.warnIfEmpty(ctx, sum)
+}
+
+// writeLastPass keeps finished_at for complete passes: after one with errors it
+// still tells since when the counts are certain, and is older than started_at.
+func (a *Aggregator) writeLastPass(ctx context.Context, sum *Summary) error {
+	key := a.o.Keys.LastPass()
+	passes, err := a.rdb.HGet(ctx, key, "passes").Int64()
+	if err != nil && !errors.Is(err, redis.Nil) {
+		return err
+	}
+	fields := []any{
+		"passes", passes + 1, // not HINCRBY: a repeated command must not count twice
+		"started_at", sum.Started.Unix(),
+		"videos", sum.Videos,
+		"viewers", sum.Viewers,
+		"evicted", sum.Evicted,
+		"errors", sum.Errors,
+		"holder", a.o.Holder,
+	}
+	if sum.Errors == 0 {
+		fields = append(fields, "finished_at", sum.Finished.Unix())
+	}
+	_, err = a.rdb.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
+		pipe.HSet(ctx, key, fields...)
+		pipe.Expire(ctx, key, a.o.KeyTTL)
+		return nil
+	})
+	return err
+}
+
+func (a *Aggregator) warnIfEmpty(ctx context.Context, sum *Summary) error {
+	if sum.Videos > 0 || sum.Evicted > 0 || sum.Errors > 0 {
+		a.empty.Store(false)
+		return nil
+	}
+	size, err := a.rdb.DBSize(ctx).Result()
+	if err != nil {
+		sum.Errors++
+		return fmt.Errorf("aggregator: ask for the database's size: %w", err)
+	}
+	const ours = 2 // the lease and the last pass
+	if size <= ours {
+		a.empty.Store(false)
+	} else if !a.empty.Swap(true) {
+		a.o.Logger.Warn("the pass found no viewers, but the database is not empty: check prefix and redis.db if viewers are expected",
+			zap.String("pattern", a.o.Keys.OnlinePattern()), zap.Int64("keys_in_database", size))
+	}
+	return nil
+}
+
+// maxCount is the largest hash that Count reads.
+const maxCount = 10_000
+
+// Count counts one video now, as a pass does, and publishes the count if the
+// video has a hash. at is when the number was true, by Redis's clock. A hash of
+// more than 10,000 viewers is answered by its length, which may include some
+// who left since the last pass; at is zero then, and nothing is published.
+func (a *Aggregator) Count(ctx context.Context, videoID string) (viewers int64, at time.Time, err error) {
+	s, err := a.newSweep(ctx, a.rdb)
+	if err != nil {
+		return 0, time.Time{}, err
+	}
+	length, err := a.rdb.HLen(ctx, a.o.Keys.Online(videoID)).Result()
+	switch {
+	case redis.HasErrorPrefix(err, "WRONGTYPE"):
+		return 0, s.now, nil // not a video's hash, so nobody is watching
+	case err != nil:
+		return 0, time.Time{}, fmt.Errorf("aggregator: count one video: %w", err)
+	case length == 0:
+		return 0, s.now, nil
+	case length > maxCount:
+		return length, time.Time{}, nil
+	}
+	r := &reading{video: videoID, key: a.o.Keys.Online(videoID)}
+	for open := []*reading{r}; len(open) > 0; {
+		open = s.round(ctx, open)
+	}
+	return r.viewers, s.now, s.failed.join()
+}
+
+// newSweep asks the server for its clock: the window is a matter between the
+// times in its hashes and its own time, nobody else's.
+func (a *Aggregator) newSweep(ctx context.Context, node redis.UniversalClient) (*sweep, error) {
+	s := &sweep{a: a, node: node, window: time.Duration(a.window.Load())}
+	now, err := node.Time(ctx).Result()
+	if err != nil {
+		s.sum.Errors++
+		return s, fmt.Errorf("aggregator: ask Redis for the time: %w", err)
+	}
+	s.now = now.Truncate(time.Second)
+	s.oldest = s.now.Add(-s.window).Unix()
+	s.newest = s.now.Add(ahead).Unix()
+	return s, nil
+}

@@ -1,0 +1,35 @@
+package aggregator
+
+import (
+	"math"
+	"time"
+)
+
+// ahead is how far the clock of another program that writes may be in front of
+// Redis's before its times are implausible.
+const ahead = 2 * time.Minute
+
+// lastSeen reads a hash's value: Unix seconds in decimal, a fraction ignored.
+// ok is false where evict.lua would not see a plausible time either.
+func lastSeen(value string, newest int64) (at int64, ok bool) {
+	for i := range len(value) {
+		switch c := value[i]; {
+		case c >= '0' && c <= '9' && at < math.MaxInt64/100:
+			at = at*10 + int64(c-'0')
+		case c == '.' && i > 0:
+			return at, at > 0 && at <= newest && allDigits(value[i+1:])
+		default:
+			return 0, false
+		}
+	}
+	return at, at > 0 && at <= newest
+}
+
+func allDigits(s string) bool {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
