@@ -1,0 +1,46 @@
+package lookup
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+)
+
+// outcome is how a lookup was answered.
+type outcome string
+
+const (
+	hit      outcome = "hit"      // from the count key
+	cached   outcome = "cached"   // from this process's memory
+	computed outcome = "computed" // counted, as there was no count key
+	missing  outcome = "missing"  // 0: neither a count key nor viewers
+	stale    outcome = "stale"    // the last known value, as Redis did not answer
+	failed   outcome = "failed"   // no answer
+	rejected outcome = "rejected" // not an acceptable id
+)
+
+type metrics struct {
+	lookups  *prometheus.CounterVec
+	duration prometheus.Histogram
+}
+
+func newMetrics(reg prometheus.Registerer) *metrics {
+	f := promauto.With(reg)
+	return &metrics{
+		lookups: f.NewCounterVec(prometheus.CounterOpts{
+			Name: "headcount_lookups_total",
+			Help: "Lookups by outcome: hit (from the count key), cached (from memory), computed (no count key, so the video was counted), missing (0: no count key and no viewers), stale (the last known value, as Redis did not answer), failed, rejected (bad id).",
+		}, []string{"outcome"}),
+		duration: f.NewHistogram(prometheus.HistogramOpts{
+			Name:    "headcount_lookup_duration_seconds",
+			Help:    "Time to answer a lookup.",
+			Buckets: prometheus.ExponentialBuckets(0.00001, 4, 11),
+		}),
+	}
+}
+
+func (m *metrics) observe(o outcome, took time.Duration) {
+	m.lookups.WithLabelValues(string(o)).Inc()
+	m.duration.Observe(took.Seconds())
+}

@@ -1,0 +1,339 @@
+package lookup_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"headcount/internal/keys"
+	"headcount/lookup"
+)
+
+// virtual is a Lookup whose time is a test's to move: it runs in a bubble of
+// testing/synctest, on a Redis that may be cut off or made to stall.
+type virtual struct {
+	*lookup.Lookup
+	redis *miniredis.Miniredis
+	reg   *prometheus.Registry
+
+	down, stalled atomic.Bool
+	mu            sync.Mutex
+	conns         []net.Conn
+}
+
+const (
+	cacheFor = time.Second
+	timeout  = 2 * time.Second
+)
+
+// inBubble runs test with a virtual Lookup.
+func inBubble(t *testing.T, counter lookup.Counter, test func(*testing.T, *virtual)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		v := &virtual{redis: miniredis.NewMiniRedis(), reg: prometheus.NewRegistry()}
+		rdb := redis.NewClient(&redis.Options{
+			Addr:                     "127.0.0.1:6379", // or the library resolves its default
+			Dialer:                   v.dial,
+			DialerRetries:            1,
+			MaxRetries:               -1,
+			ContextTimeoutEnabled:    true,
+			DisableIdentity:          true,
+			MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+		})
+		rdb.AddHook(v)
+		defer v.redis.Close()
+		defer func() { _ = rdb.Close() }()
+		var err error
+		v.Lookup, err = lookup.New(rdb, lookup.Options{
+			Keys:       keys.New("video"),
+			CountTTL:   countTTL,
+			Cache:      cacheFor,
+			Counter:    counter,
+			Timeout:    timeout,
+			Registerer: v.reg,
+		})
+		if err != nil {
+			t.Fatalf("lookup.New: %v", err)
+		}
+		defer v.Close()
+		test(t, v)
+	})
+}
+
+var errDown = errors.New("the network is down")
+
+func (v *virtual) dial(context.Context, string, string) (net.Conn, error) {
+	if v.down.Load() {
+		return nil, errDown
+	}
+	conn, err := v.redis.Dial()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.conns = append(v.conns, conn)
+	return conn, err
+}
+
+// cut ends all connections and refuses new ones.
+func (v *virtual) cut() {
+	v.down.Store(true)
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	for _, conn := range v.conns {
+		_ = conn.Close()
+	}
+	v.conns = nil
+}
+
+func (v *virtual) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (v *virtual) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+// ProcessPipelineHook stands for a server that takes commands and never answers.
+func (v *virtual) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if !v.stalled.Load() {
+			return next(ctx, cmds)
+		}
+		<-ctx.Done()
+		for _, cmd := range cmds {
+			cmd.SetErr(ctx.Err())
+		}
+		return ctx.Err()
+	}
+}
+
+// pass publishes a count as a pass does that finishes now, and returns when.
+func (v *virtual) pass(t *testing.T, viewers int) time.Time {
+	t.Helper()
+	now := time.Now().Truncate(time.Second)
+	if err := v.redis.Set("video:online:count:10001", strconv.Itoa(viewers)); err != nil {
+		t.Fatalf("SET: %v", err)
+	}
+	v.redis.HSet("video:worker:last_pass", "finished_at", strconv.FormatInt(now.Unix(), 10))
+	return now
+}
+
+// after moves the time.
+func after(d time.Duration) { <-time.After(d) }
+
+func TestValueIsCachedForCache(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, v *virtual) {
+		first := v.pass(t, 7)
+		wantViewers(t, v, "10001", 7)
+		second := v.pass(t, 8)
+		after(cacheFor - time.Nanosecond)
+		if got := wantViewers(t, v, "10001", 7); !got.Equal(first) {
+			t.Errorf("as of %v, want %v", got, first)
+		}
+		after(time.Nanosecond)
+		if got := wantViewers(t, v, "10001", 8); !got.Equal(second) {
+			t.Errorf("as of %v, want %v", got, second)
+		}
+		wantOutcomes(t, v.reg, map[string]int{"hit": 2, "cached": 1})
+	})
+}
+
+func TestLastKnownValueWhileRedisIsDown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, v *virtual) {
+		finished := v.pass(t, 7)
+		wantViewers(t, v, "10001", 7)
+		v.cut()
+		for _, d := range []time.Duration{cacheFor, time.Minute, countTTL - cacheFor - time.Minute - time.Nanosecond} {
+			after(d)
+			if got := wantViewers(t, v, "10001", 7); !got.Equal(finished) {
+				t.Errorf("as of %v, want %v, when the number was true", got, finished)
+			}
+		}
+		after(time.Nanosecond)
+		if got, asOf, err := v.Viewers(t.Context(), "10001"); !errors.Is(err, errDown) || got != 0 || !asOf.IsZero() {
+			t.Errorf("Viewers after %v without Redis = %d, %v, %v, want the error %v", countTTL, got, asOf, err, errDown)
+		}
+		wantOutcomes(t, v.reg, map[string]int{"hit": 1, "stale": 3, "failed": 1})
+	})
+}
+
+// A value looked up while Redis is down is served from memory between tries;
+// that must not carry it past its time.
+func TestCacheDoesNotProlongLastKnownValue(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, v *virtual) {
+		v.pass(t, 7)
+		wantViewers(t, v, "10001", 7)
+		v.cut()
+		after(countTTL - cacheFor/2)
+		wantViewers(t, v, "10001", 7)
+		after(cacheFor/2 - time.Nanosecond)
+		wantViewers(t, v, "10001", 7)
+		after(time.Nanosecond)
+		if _, _, err := v.Viewers(t.Context(), "10001"); !errors.Is(err, errDown) {
+			t.Errorf("Viewers after %v without Redis: %v, want %v", countTTL, err, errDown)
+		}
+		wantOutcomes(t, v.reg, map[string]int{"hit": 1, "stale": 1, "cached": 1, "failed": 1})
+	})
+}
+
+func TestUnknownVideoWhileRedisIsDown(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, v *virtual) {
+		v.cut()
+		if _, _, err := v.Viewers(t.Context(), "10001"); !errors.Is(err, errDown) {
+			t.Errorf("Viewers: %v, want %v: unknown is not zero", err, errDown)
+		}
+		wantOutcomes(t, v.reg, map[string]int{"failed": 1})
+	})
+}
+
+func TestRedisIsBack(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, v *virtual) {
+		v.pass(t, 7)
+		wantViewers(t, v, "10001", 7)
+		v.cut()
+		after(time.Minute)
+		wantViewers(t, v, "10001", 7)
+		v.down.Store(false)
+		finished := v.pass(t, 8)
+		after(cacheFor)
+		if got := wantViewers(t, v, "10001", 8); !got.Equal(finished) {
+			t.Errorf("as of %v, want %v", got, finished)
+		}
+		wantOutcomes(t, v.reg, map[string]int{"hit": 2, "stale": 1})
+	})
+}
+
+func TestStalledRedisIsWaitedForOnce(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, v *virtual) {
+		v.pass(t, 7)
+		wantViewers(t, v, "10001", 7)
+		v.stalled.Store(true)
+		after(cacheFor)
+		for _, want := range []time.Duration{timeout, 0, 0} {
+			start := time.Now()
+			wantViewers(t, v, "10001", 7)
+			if took := time.Since(start); took != want {
+				t.Errorf("a lookup of a stalled Redis took %v, want %v", took, want)
+			}
+		}
+		after(cacheFor)
+		v.stalled.Store(false)
+		v.pass(t, 8)
+		wantViewers(t, v, "10001", 8)
+		wantOutcomes(t, v.reg, map[string]int{"hit": 2, "stale": 1, "cached": 2})
+	})
+}
+
+func TestStalledRedisFailsUnknownVideoInTime(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, v *virtual) {
+		v.stalled.Store(true)
+		start := time.Now()
+		if _, _, err := v.Viewers(t.Context(), "10001"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Viewers: %v, want %v", err, context.DeadlineExceeded)
+		}
+		if took := time.Since(start); took != timeout {
+			t.Errorf("Viewers took %v, want %v", took, timeout)
+		}
+	})
+}
+
+// A caller who gives up says nothing about Redis: it gets its own error, and
+// nobody is served an old value on its account.
+func TestCallerWhoGivesUpOnAStalledRedis(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, v *virtual) {
+		v.pass(t, 7)
+		wantViewers(t, v, "10001", 7)
+		v.stalled.Store(true)
+		after(cacheFor)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout/2)
+		defer cancel()
+		start := time.Now()
+		if _, _, err := v.Viewers(ctx, "10001"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Viewers: %v, want %v", err, context.DeadlineExceeded)
+		}
+		if took := time.Since(start); took != timeout/2 {
+			t.Errorf("Viewers took %v, want the caller's %v", took, timeout/2)
+		}
+		start = time.Now()
+		wantViewers(t, v, "10001", 7) // joins the reading under way
+		if took := time.Since(start); took != timeout/2 {
+			t.Errorf("Viewers took %v, want the %v that was left", took, timeout/2)
+		}
+		wantOutcomes(t, v.reg, map[string]int{"hit": 1, "failed": 1, "stale": 1})
+	})
+}
+
+// heldCounter counts when it is released.
+type heldCounter struct {
+	calls    atomic.Int64
+	released chan struct{}
+}
+
+func (c *heldCounter) Count(ctx context.Context, _ string) (int64, time.Time, error) {
+	c.calls.Add(1)
+	select {
+	case <-c.released:
+		return 7, time.Unix(1_700_000_000, 0), nil
+	case <-ctx.Done():
+		return 0, time.Time{}, ctx.Err()
+	}
+}
+
+func TestConcurrentMissesCollapse(t *testing.T) {
+	t.Parallel()
+	counter := &heldCounter{}
+	inBubble(t, counter, func(t *testing.T, v *virtual) {
+		counter.released = make(chan struct{})
+		gone, cancel := context.WithCancel(t.Context())
+		first := make(chan error, 1)
+		go func() { // the one who starts the reading, and gives up
+			_, _, err := v.Viewers(gone, "10001")
+			first <- err
+		}()
+		synctest.Wait()
+
+		var others sync.WaitGroup
+		for range 1000 {
+			others.Go(func() { wantViewers(t, v, "10001", 7) })
+		}
+		synctest.Wait()
+		cancel()
+		if err := <-first; !errors.Is(err, context.Canceled) {
+			t.Errorf("Viewers of the caller who gave up: %v, want %v", err, context.Canceled)
+		}
+		close(counter.released)
+		others.Wait()
+		if got := counter.calls.Load(); got != 1 {
+			t.Errorf("computations = %d, want 1", got)
+		}
+		wantOutcomes(t, v.reg, map[string]int{"computed": 1000, "failed": 1})
+	})
+}
+
+func TestSlowComputationEndsInTime(t *testing.T) {
+	t.Parallel()
+	counter := &heldCounter{}
+	inBubble(t, counter, func(t *testing.T, v *virtual) {
+		counter.released = make(chan struct{})
+		start := time.Now()
+		if _, _, err := v.Viewers(t.Context(), "10001"); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("Viewers: %v, want %v", err, context.DeadlineExceeded)
+		}
+		if took := time.Since(start); took != timeout {
+			t.Errorf("Viewers took %v, want %v", took, timeout)
+		}
+	})
+}
