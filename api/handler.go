@@ -1,0 +1,183 @@
+// Package api is the public HTTP contract: players say that a video plays or
+// was left, pages ask how many are watching. It knows neither Redis nor the
+// rules for ids; what it needs it declares as interfaces, and it logs nothing.
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/rs/cors"
+)
+
+// Recorder records plays and leaves.
+//
+// An error with a method BadInput() (field, reason string) is answered with
+// 400 and "field: reason"; the reason must not repeat what the client sent.
+// Any other error is answered with 503.
+type Recorder interface {
+	// Play records that the viewer watches the video now, and returns that
+	// time in Unix seconds by Redis's clock.
+	Play(ctx context.Context, videoID, viewerID string) (recordedAt int64, err error)
+
+	// Leave removes the viewer unless seen after recordedAt, in Unix seconds.
+	// With recordedAt 0 it removes the viewer in any case.
+	Leave(ctx context.Context, videoID, viewerID string, recordedAt int64) error
+}
+
+// Lookup reads counts. Its errors are answered like a Recorder's.
+type Lookup interface {
+	// Viewers returns how many viewers watch the video, and when that was
+	// true: the zero time when unknown.
+	Viewers(ctx context.Context, videoID string) (viewers int64, asOf time.Time, err error)
+}
+
+// Options are what Handler is built from. Recorder, Lookup and BeatAfter are required.
+type Options struct {
+	Recorder Recorder
+	Lookup   Lookup
+
+	// BeatAfter returns how long after a play a player that still plays is to
+	// say so again. It is asked for each play, so it may change while running.
+	// Answers carry whole seconds, at least 1.
+	BeatAfter func() time.Duration
+
+	// CORSOrigins are the origins whose pages may call: "*" for any,
+	// "https://*.example.org" for a pattern. None: no page of another origin.
+	CORSOrigins []string
+
+	// CacheFor is how long browsers and CDNs may hold a count, in whole
+	// seconds. Less than a second: not at all.
+	CacheFor time.Duration
+
+	// Timeout is the deadline that Recorder and Lookup get. 0: none.
+	Timeout time.Duration
+
+	// Registerer takes the metrics. Nil: they are not registered.
+	Registerer prometheus.Registerer
+}
+
+type api struct{ Options }
+
+// Handler serves all public routes. It panics when its metrics are registered already.
+func Handler(o Options) http.Handler {
+	a := &api{o}
+	mux := http.NewServeMux()
+
+	a.route(mux, "/v1/videos/{video_id}/play", methods{http.MethodPost: a.play})
+	a.route(mux, "/v1/videos/{video_id}/leave", methods{http.MethodPost: a.leave})
+	a.route(mux, "/v1/videos/{video_id}/viewers", methods{http.MethodGet: a.viewers})
+	mux.HandleFunc("/", notFound)
+
+	return newMetrics(o.Registerer).instrument(
+		safeHeaders(
+			allowOrigins(o.CORSOrigins,
+				exactPath(mux))))
+}
+
+// handlerFunc answers a request, or returns why not; problemFor has the status.
+type handlerFunc func(w http.ResponseWriter, r *http.Request) error
+
+// methods are the handlers of one path. A handler for GET serves HEAD too.
+type methods map[string]handlerFunc
+
+func (a *api) route(mux *http.ServeMux, path string, m methods) {
+	h := a.serve(m)
+	mux.Handle(path, h)
+
+	// ServeMux takes a segment that is only an escaped slash for a trailing
+	// slash, which no wildcard matches: the id "/" needs a pattern of its own.
+	if slash := strings.Replace(path, "{video_id}", "%2F", 1); slash != path {
+		mux.HandleFunc(slash, func(w http.ResponseWriter, r *http.Request) {
+			r.Pattern = path
+			r.SetPathValue("video_id", "/")
+			h.ServeHTTP(w, r)
+		})
+	}
+}
+
+// serve is how every route answers: by method, under the deadline, errors as problems.
+func (a *api) serve(m methods) http.Handler {
+	if get, ok := m[http.MethodGet]; ok {
+		m[http.MethodHead] = get
+	}
+	allow := m.allow()
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		handle, ok := m[r.Method]
+		if !ok {
+			w.Header().Set("Allow", allow)
+			newProblem(http.StatusMethodNotAllowed, "allowed here: "+allow).write(w)
+			return
+		}
+		if a.Timeout > 0 {
+			ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
+		if err := handle(w, r); err != nil {
+			problemFor(err).write(w)
+		}
+	})
+}
+
+// allow lists the methods for the Allow header.
+func (m methods) allow() string {
+	var names []string
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
+
+func notFound(w http.ResponseWriter, _ *http.Request) {
+	newProblem(http.StatusNotFound, "no such path").write(w)
+}
+
+// safeHeaders sets what every answer carries. Handlers override Cache-Control
+// where an answer may be cached.
+func safeHeaders(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("X-Content-Type-Options", "nosniff")
+		w.Header().Set("Cache-Control", "no-store")
+		next.ServeHTTP(w, r)
+	})
+}
+
+// preflightSeconds is how long a browser may remember a preflight: two hours,
+// the most that Chromium does.
+const preflightSeconds = 7200
+
+// allowOrigins answers preflights and lets pages of these origins read the answers.
+func allowOrigins(origins []string, next http.Handler) http.Handler {
+	if len(origins) == 0 {
+		return next // an empty list means any origin to rs/cors
+	}
+	return cors.New(cors.Options{
+		AllowedOrigins: origins,
+		AllowedMethods: []string{http.MethodGet, http.MethodPost, http.MethodHead},
+		AllowedHeaders: []string{"Content-Type"},
+		ExposedHeaders: []string{"Retry-After"},
+		MaxAge:         preflightSeconds,
+	}).Handler(next)
+}
+
+// writeJSON answers 200, or returns an error before anything is written. Ids
+// are written as they are, not HTML-escaped.
+func writeJSON(w http.ResponseWriter, v any) error {
+	var buf bytes.Buffer
+	enc := json.NewEncoder(&buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_, _ = w.Write(buf.Bytes()) // fails only when the client is gone
+	return nil
+}

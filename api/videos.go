@@ -1,0 +1,72 @@
+package api
+
+import (
+	"fmt"
+	"net/http"
+	"time"
+)
+
+type playAnswer struct {
+	RecordedAt int64 `json:"recorded_at"` // Unix seconds
+	BeatAfter  int64 `json:"beat_after"`  // seconds
+}
+
+func (a *api) play(w http.ResponseWriter, r *http.Request) error {
+	body, err := readViewer(w, r, fieldViewerID)
+	if err != nil {
+		return err
+	}
+	recordedAt, err := a.Recorder.Play(r.Context(), r.PathValue("video_id"), body.viewerID)
+	if err != nil {
+		return err
+	}
+	return writeJSON(w, playAnswer{recordedAt, a.beatAfter()})
+}
+
+func (a *api) beatAfter() int64 {
+	return max(int64(a.BeatAfter()/time.Second), 1)
+}
+
+func (a *api) leave(w http.ResponseWriter, r *http.Request) error {
+	body, err := readViewer(w, r, fieldViewerID, fieldRecordedAt)
+	if err != nil {
+		return err
+	}
+	if err := a.Recorder.Leave(r.Context(), r.PathValue("video_id"), body.viewerID, body.recordedAt); err != nil {
+		return err
+	}
+	w.WriteHeader(http.StatusNoContent)
+	return nil
+}
+
+type viewersAnswer struct {
+	VideoID string     `json:"video_id"`
+	Viewers int64      `json:"viewers"`
+	AsOf    *time.Time `json:"as_of"` // whole seconds, UTC; null: unknown
+}
+
+func (a *api) viewers(w http.ResponseWriter, r *http.Request) error {
+	videoID := r.PathValue("video_id")
+	viewers, asOf, err := a.Lookup.Viewers(r.Context(), videoID)
+	if err != nil {
+		return err
+	}
+	a.allowCaching(w, asOf)
+	return writeJSON(w, viewersAnswer{videoID, viewers, wholeSeconds(asOf)})
+}
+
+// allowCaching lets caches hold a count that is known. One that is not may be
+// known a moment later.
+func (a *api) allowCaching(w http.ResponseWriter, asOf time.Time) {
+	if seconds := int64(a.CacheFor / time.Second); seconds > 0 && !asOf.IsZero() {
+		w.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", seconds))
+	}
+}
+
+func wholeSeconds(t time.Time) *time.Time {
+	if t.IsZero() {
+		return nil
+	}
+	t = t.UTC().Truncate(time.Second)
+	return &t
+}
