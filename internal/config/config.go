@@ -1,0 +1,167 @@
+// Package config reads the settings of the headcount programs: flags over HEADCOUNT_ environment variables over one
+// YAML file over defaults. It is strict, so that a mistake stops the start instead of running with a guess: every
+// unknown name, value without a unit and contradiction is reported, one line each, with where it was found.
+//
+// Window, worker.interval, recorder.beat_after and log.level change while a program runs, see [Source.Watch].
+package config
+
+import (
+	"reflect"
+	"strings"
+	"time"
+)
+
+// Config holds every setting. The mapstructure tags are the key names; a group and a name joined with a dot
+// ("redis.addrs") are the key that flags and errors use.
+type Config struct {
+	// Prefix begins every Redis key.
+	Prefix string `mapstructure:"prefix"`
+	// Window is how long after a beat a viewer still counts as online, in whole seconds.
+	Window time.Duration `mapstructure:"window"`
+	// KeyTTL is the expiry of a video's hash, renewed by every write, in whole seconds.
+	KeyTTL time.Duration `mapstructure:"key_ttl"`
+	// CountTTL is the expiry of a published count, in whole seconds.
+	CountTTL time.Duration `mapstructure:"count_ttl"`
+
+	Redis    Redis    `mapstructure:"redis"`
+	Recorder Recorder `mapstructure:"recorder"`
+	Worker   Worker   `mapstructure:"worker"`
+	Lease    Lease    `mapstructure:"lease"`
+	Lookup   Lookup   `mapstructure:"lookup"`
+	Log      Log      `mapstructure:"log"`
+}
+
+// Redis says how to reach Redis.
+type Redis struct {
+	// Mode is "single", "sentinel" or "cluster".
+	Mode string `mapstructure:"mode"`
+	// Addrs are host:port: the server, the sentinels, or some nodes of the cluster.
+	Addrs []string `mapstructure:"addrs"`
+	// MasterName is the name the sentinels know the master by; only for mode sentinel.
+	MasterName string `mapstructure:"master_name"`
+	// Username and Password log in; empty means without.
+	Username string `mapstructure:"username"`
+	Password string `mapstructure:"password"`
+	// DB is the database's number; a cluster has only 0.
+	DB int `mapstructure:"db"`
+	// TLS encrypts the connections.
+	TLS bool `mapstructure:"tls"`
+	// Timeout is the deadline of every command.
+	Timeout time.Duration `mapstructure:"timeout"`
+}
+
+// Recorder configures the public HTTP service.
+type Recorder struct {
+	// Listen is the public address, AdminListen that of health, metrics and profiles.
+	Listen      string `mapstructure:"listen"`
+	AdminListen string `mapstructure:"admin_listen"`
+	// BeatAfter is how long after a play a player beats again, in whole seconds. Zero means a quarter of the
+	// window: read it with [Config.BeatAfter].
+	BeatAfter time.Duration `mapstructure:"beat_after"`
+	// CORSOrigins are the origins whose pages may call the public routes; "*" is every origin, empty is none.
+	CORSOrigins []string `mapstructure:"cors_origins"`
+}
+
+// Worker configures the scheduled passes.
+type Worker struct {
+	// Interval is the pause between the end of a pass and the start of the next.
+	Interval time.Duration `mapstructure:"interval"`
+	// AdminListen is the address of health, metrics and profiles.
+	AdminListen string `mapstructure:"admin_listen"`
+}
+
+// Lease configures the lock that keeps all workers but one waiting.
+type Lease struct {
+	// TTL is how long a killed holder keeps the others out.
+	TTL time.Duration `mapstructure:"ttl"`
+}
+
+// Lookup configures the reading of counts.
+type Lookup struct {
+	// Cache is how long a count is answered from memory; zero asks Redis every time.
+	Cache time.Duration `mapstructure:"cache"`
+	// OnMiss is "compute" (count that one video) or "zero" (answer 0) for a video without a count.
+	OnMiss string `mapstructure:"on_miss"`
+}
+
+// Log configures the log.
+type Log struct {
+	// Level is "debug", "info", "warn" or "error".
+	Level string `mapstructure:"level"`
+	// Format is "json" or "console".
+	Format string `mapstructure:"format"`
+}
+
+// Default returns the settings in force where nothing else is said.
+func Default() Config {
+	return Config{
+		Prefix:   "video",
+		Window:   10 * time.Minute,
+		KeyTTL:   15 * time.Minute,
+		CountTTL: 12 * time.Minute,
+		Redis:    Redis{Mode: "single", Addrs: []string{"127.0.0.1:6379"}, Timeout: 500 * time.Millisecond},
+		Recorder: Recorder{Listen: ":8080", AdminListen: "127.0.0.1:9090", CORSOrigins: []string{"*"}},
+		Worker:   Worker{Interval: 30 * time.Second, AdminListen: "127.0.0.1:9091"},
+		Lease:    Lease{TTL: 15 * time.Second},
+		Lookup:   Lookup{Cache: time.Second, OnMiss: "compute"},
+		Log:      Log{Level: "info", Format: "json"},
+	}
+}
+
+// BeatAfter is how long after a play a player beats again: recorder.beat_after, or a quarter of the window when that
+// is 0, so that a window changed alone stays consistent.
+func (c Config) BeatAfter() time.Duration {
+	if c.Recorder.BeatAfter > 0 {
+		return c.Recorder.BeatAfter
+	}
+	return c.Window / 4
+}
+
+// passwordKey is the one key whose value is a secret: no error and no output may show it.
+const passwordKey = "redis.password"
+
+// A key is one setting: its name, e.g. "redis.addrs", and its value in some Config.
+type key struct {
+	name  string
+	value any
+}
+
+// keys lists every key of c in the order of the fields. Flags, variables and the file's names are all generated from it.
+func keys(c Config) []key { return fieldKeys(reflect.ValueOf(c), "") }
+
+func fieldKeys(v reflect.Value, group string) []key {
+	var list []key
+	for i := range v.NumField() {
+		name := group + v.Type().Field(i).Tag.Get("mapstructure")
+		if field := v.Field(i); field.Kind() == reflect.Struct {
+			list = append(list, fieldKeys(field, name+".")...)
+		} else {
+			list = append(list, key{name, field.Interface()})
+		}
+	}
+	return list
+}
+
+// changed names the keys in which two configurations differ.
+func changed(a, b Config) []string {
+	var names []string
+	old := keys(a)
+	for i, k := range keys(b) {
+		if !reflect.DeepEqual(old[i].value, k.value) {
+			names = append(names, k.name)
+		}
+	}
+	return names
+}
+
+// short prints d as people write it: 10m, not 10m0s.
+func short(d time.Duration) string {
+	s := d.String()
+	if strings.HasSuffix(s, "m0s") {
+		s = strings.TrimSuffix(s, "0s")
+	}
+	if strings.HasSuffix(s, "h0m") {
+		s = strings.TrimSuffix(s, "0m")
+	}
+	return s
+}
