@@ -1,0 +1,82 @@
+// Package serve is the recorder's service: the public HTTP listener that
+// records plays and answers lookups, and its admin listener.
+package serve
+
+import (
+	"context"
+	"time"
+
+	"headcount/aggregator"
+	"headcount/api"
+	"headcount/cmd/internal/program"
+	"headcount/internal/config"
+	"headcount/internal/ops"
+	"headcount/lookup"
+	"headcount/recorder"
+)
+
+// countCacheFor is how long browsers and CDNs may keep a count.
+const countCacheFor = 3 * time.Second
+
+// Service serves until ctx ends.
+func Service(ctx context.Context, p *program.Program) error {
+	plays, err := p.Redis()
+	if err != nil {
+		return err
+	}
+	defer func() { _ = plays.Close() }() // nothing is under way any more
+	reads, err := p.Redis()              // of its own: a count never waits for a play, nor a play for a count
+	if err != nil {
+		return err
+	}
+	defer func() { _ = reads.Close() }()
+
+	c := p.Config.Config()
+	// Redis may take its time-out once, and once more for a repeat.
+	timeout := 2 * c.Redis.Timeout
+	counter := aggregator.New(reads, aggregator.Options{
+		Keys:     p.Keys(),
+		Window:   c.Window,
+		KeyTTL:   c.KeyTTL,
+		CountTTL: c.CountTTL,
+		Logger:   p.Log,
+	})
+	p.OnChange(func(c config.Config) { counter.SetWindow(c.Window) })
+
+	lookupOptions := lookup.Options{
+		Keys:       p.Keys(),
+		CountTTL:   c.CountTTL,
+		Cache:      c.Lookup.Cache,
+		Timeout:    timeout,
+		Registerer: p.Metrics,
+	}
+	if c.Lookup.OnMiss == "compute" {
+		lookupOptions.Counter = counter
+	}
+	lookups, err := lookup.New(reads, lookupOptions)
+	if err != nil {
+		return err
+	}
+	defer lookups.Close()
+
+	public := api.Handler(api.Options{
+		Recorder: recorder.New(plays, recorder.Options{
+			Keys:       p.Keys(),
+			KeyTTL:     c.KeyTTL,
+			CountTTL:   c.CountTTL,
+			Timeout:    timeout,
+			Registerer: p.Metrics,
+		}),
+		Lookup:      lookups,
+		BeatAfter:   func() time.Duration { return p.Config.Config().BeatAfter() },
+		CORSOrigins: c.Recorder.CORSOrigins,
+		CacheFor:    countCacheFor,
+		Timeout:     2 * timeout, // a write in flight, and then our own
+		Registerer:  p.Metrics,
+	})
+	ready := ops.NewReadiness(map[string]ops.Check{"redis": program.RedisCheck(plays)})
+	return ops.Serve(ctx, p.Log, ready,
+		p.Server(ops.Server{Name: "public", Addr: c.Recorder.Listen, Handler: public}),
+		p.Server(ops.Server{Name: "admin", Addr: c.Recorder.AdminListen, Handler: ops.AdminHandler(p.Metrics, ready)}),
+	)
+}

@@ -1,0 +1,246 @@
+// Package schedule is the worker's service: it makes passes on a schedule while
+// it holds the lease, and stands by while another worker does.
+package schedule
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync/atomic"
+	"time"
+
+	"github.com/go-co-op/gocron/v2"
+	"github.com/google/uuid"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+
+	"headcount/aggregator"
+	"headcount/cmd/internal/program"
+	"headcount/internal/config"
+	"headcount/internal/ops"
+	"headcount/lock"
+)
+
+// passer makes a pass; *aggregator.Aggregator does.
+type passer interface {
+	Pass(ctx context.Context) (aggregator.Summary, error)
+}
+
+// worker makes passes while it holds the lease.
+type worker struct {
+	log      *zap.Logger
+	lease    *lock.Lease
+	passer   passer
+	interval atomic.Int64  // time.Duration from the end of a pass to the start of the next
+	changed  chan struct{} // the interval has changed; holds one
+	held     prometheus.Gauge
+	leading  atomic.Bool
+}
+
+func newWorker(log *zap.Logger, lease *lock.Lease, p passer, interval time.Duration, reg prometheus.Registerer) *worker {
+	w := &worker{log: log, lease: lease, passer: p, changed: make(chan struct{}, 1)}
+	w.interval.Store(int64(interval))
+	w.held = promauto.With(reg).NewGauge(prometheus.GaugeOpts{
+		Name: "headcount_lease_held",
+		Help: "1 while this worker holds the lease and makes the passes, 0 while it stands by.",
+	})
+	return w
+}
+
+// Service makes passes until ctx ends.
+func Service(ctx context.Context, p *program.Program) error {
+	d, err := connect(p)
+	if err != nil {
+		return err
+	}
+	defer d.close()
+
+	w := newWorker(p.Log, d.lease, d.passes, p.Config.Config().Worker.Interval, p.Metrics)
+	p.OnChange(func(c config.Config) {
+		d.passes.SetWindow(c.Window)
+		w.setInterval(c.Worker.Interval)
+	})
+	ready := ops.NewReadiness(map[string]ops.Check{
+		"redis": program.RedisCheck(d.redis),
+		"lease": w.leaseState,
+	})
+	running, ctx := errgroup.WithContext(ctx)
+	running.Go(func() error { return w.lead(ctx) })
+	running.Go(func() error {
+		return ops.Serve(ctx, p.Log, ready, p.Server(ops.Server{
+			Name:    "admin",
+			Addr:    p.Config.Config().Worker.AdminListen,
+			Handler: ops.AdminHandler(p.Metrics, ready),
+		}))
+	})
+	return running.Wait()
+}
+
+// leaseState: a standby is as ready as the leader.
+func (w *worker) leaseState(context.Context) (string, error) {
+	if w.leading.Load() {
+		return "held", nil
+	}
+	return "standby", nil
+}
+
+// lead holds the lease for as long as it can, again and again, until ctx ends.
+func (w *worker) lead(ctx context.Context) error {
+	for {
+		term, err := w.lease.Wait(ctx, w.reportWaiting)
+		if ctx.Err() != nil && err != nil {
+			return nil // told to stop, which is not an error
+		}
+		if err != nil {
+			return err
+		}
+		w.setLeading(true)
+		w.log.Info("leading: this worker holds the lease and makes the passes")
+		err = w.makePasses(term.Context())
+		w.setLeading(false)
+		w.release(term)
+		if err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+}
+
+func (w *worker) release(term *lock.Term) {
+	ended := context.Cause(term.Context()) // Release ends it too
+	err := term.Release()
+	switch {
+	case errors.Is(ended, lock.ErrLost):
+		w.log.Warn("the lease was lost", zap.Error(ended))
+	case err != nil:
+		w.log.Warn("the lease could not be released; it expires by itself", zap.Error(err))
+	default:
+		w.log.Info("the lease is released")
+	}
+}
+
+func (w *worker) reportWaiting(err error) {
+	if errors.Is(err, lock.ErrHeld) {
+		w.log.Info("standing by: another worker holds the lease")
+		return
+	}
+	w.log.Warn("cannot ask for the lease", zap.Error(err))
+}
+
+func (w *worker) setLeading(leading bool) {
+	w.leading.Store(leading)
+	w.held.Set(0)
+	if leading {
+		w.held.Set(1)
+	}
+}
+
+func (w *worker) setInterval(interval time.Duration) {
+	if w.interval.Swap(int64(interval)) == int64(interval) {
+		return
+	}
+	select {
+	case w.changed <- struct{}{}:
+	default: // a change is noted already; whoever sees it reads the newest interval
+	}
+}
+
+// makePasses makes a pass at once, and then one every interval, until ctx ends.
+func (w *worker) makePasses(ctx context.Context) error {
+	select {
+	case <-w.changed: // while standing by: there is no schedule yet that would have to end
+	default:
+	}
+	for first := true; ctx.Err() == nil; first = false {
+		if err := w.passEvery(ctx, time.Duration(w.interval.Load()), first); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// passEvery makes passes until ctx ends or the interval changes, and returns
+// when the last of them is over. The interval runs from the end of a pass to
+// the start of the next: a slow pass delays the next, they never pile up.
+func (w *worker) passEvery(ctx context.Context, interval time.Duration, atOnce bool) error {
+	scheduler, err := gocron.NewScheduler()
+	if err != nil {
+		return fmt.Errorf("schedule: %w", err)
+	}
+	turn := make(chan struct{}, 1) // full while a pass runs
+	over := make(chan struct{})
+	task := gocron.NewTask(func() {
+		select {
+		case turn <- struct{}{}:
+			defer func() { <-turn }()
+			_ = w.pass(ctx) // it has logged its error
+		case <-over:
+		}
+	})
+	if _, err := scheduler.NewJob(gocron.DurationJob(interval), task, w.jobOptions(atOnce)...); err != nil {
+		return fmt.Errorf("schedule: %w", errors.Join(err, scheduler.Shutdown()))
+	}
+	scheduler.Start()
+	select {
+	case <-ctx.Done():
+	case <-w.changed:
+	}
+	// Shutdown would wait for a running pass in a loop that takes a whole
+	// processor, and not for long; so wait first, and let no other one start.
+	close(over)
+	turn <- struct{}{}
+	if err := scheduler.Shutdown(); err != nil {
+		return fmt.Errorf("schedule: %w", err)
+	}
+	return nil
+}
+
+func (w *worker) jobOptions(atOnce bool) []gocron.JobOption {
+	options := []gocron.JobOption{
+		gocron.WithName("pass"),
+		gocron.WithSingletonMode(gocron.LimitModeReschedule),
+		gocron.WithIntervalFromCompletion(),
+		// Without this listener a panic would end the process.
+		gocron.WithEventListeners(gocron.AfterJobRunsWithPanic(w.reportPanic)),
+	}
+	if atOnce {
+		options = append(options, gocron.WithStartAt(gocron.WithStartImmediately()))
+	}
+	return options
+}
+
+func (w *worker) reportPanic(_ uuid.UUID, _ string, recovered any) {
+	w.log.Error("a pass panicked; the next one runs as scheduled",
+		zap.Any("panic", recovered), zap.ByteString("stack", debug.Stack()))
+}
+
+// pass makes one pass and logs it in one line.
+func (w *worker) pass(ctx context.Context) error {
+	sum, err := w.passer.Pass(ctx)
+	fields := []zap.Field{
+		zap.Int64("videos", sum.Videos),
+		zap.Int64("viewers", sum.Viewers),
+		zap.Int64("evicted", sum.Evicted),
+		zap.Duration("took", sum.Took.Round(100*time.Microsecond)),
+	}
+	rare := func(name string, n int64) { // worth reading only when it happens
+		if n > 0 {
+			fields = append(fields, zap.Int64(name, n))
+		}
+	}
+	rare("invalid", sum.Invalid)
+	rare("healed", sum.Healed)
+	rare("foreign", sum.Foreign)
+	rare("errors", sum.Errors)
+	switch {
+	case err == nil:
+		w.log.Info("pass complete", fields...)
+	case errors.Is(err, aggregator.ErrCutShort):
+		w.log.Info("pass cut short", append(fields, zap.Error(err))...)
+	default:
+		w.log.Warn("pass partial: what failed keeps its earlier count", append(fields, zap.Error(err))...)
+	}
+	return err
+}

@@ -1,0 +1,100 @@
+package ops
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"time"
+
+	"go.uber.org/zap"
+	"golang.org/x/sync/errgroup"
+)
+
+// Server is one listener of a program and what answers on it.
+type Server struct {
+	Name    string // for the log: "public", "admin"
+	Addr    string // host:port; port 0 takes a free one
+	Handler http.Handler
+
+	Listening func(net.Addr) // optional: told the address before the first request
+}
+
+// DrainTimeout is how long requests that are under way may still take after
+// the program was told to stop.
+const DrainTimeout = 10 * time.Second
+
+// Serve listens on all addresses, serves until ctx ends, and drains: requests
+// under way are finished, new ones are not taken. The servers stop in their
+// order, so the admin listener, named last, tells of the draining to the end.
+func Serve(ctx context.Context, log *zap.Logger, ready *Readiness, servers ...Server) error {
+	listeners, err := listen(ctx, servers)
+	if err != nil {
+		return err
+	}
+	running, ctx := errgroup.WithContext(ctx)
+	https := make([]*http.Server, len(servers))
+	for i, s := range servers {
+		https[i] = newServer(s.Handler, log)
+		running.Go(func() error {
+			if err := https[i].Serve(listeners[i]); !errors.Is(err, http.ErrServerClosed) {
+				return fmt.Errorf("%s listener: %w", s.Name, err)
+			}
+			return nil
+		})
+		log.Info("listening", zap.String("listener", s.Name), zap.Stringer("addr", listeners[i].Addr()))
+		if s.Listening != nil {
+			s.Listening(listeners[i].Addr())
+		}
+	}
+	running.Go(func() error {
+		<-ctx.Done()
+		ready.Drain()
+		return shutdown(context.WithoutCancel(ctx), https)
+	})
+	return running.Wait()
+}
+
+// listen takes every address before anything is served: a program with half
+// its listeners is not started.
+func listen(ctx context.Context, servers []Server) ([]net.Listener, error) {
+	var config net.ListenConfig
+	listeners := make([]net.Listener, 0, len(servers))
+	for _, s := range servers {
+		l, err := config.Listen(ctx, "tcp", s.Addr)
+		if err != nil {
+			for _, taken := range listeners {
+				err = errors.Join(err, taken.Close())
+			}
+			return nil, fmt.Errorf("%s listener: %w", s.Name, err)
+		}
+		listeners = append(listeners, l)
+	}
+	return listeners, nil
+}
+
+func shutdown(ctx context.Context, servers []*http.Server) error {
+	ctx, cancel := context.WithTimeout(ctx, DrainTimeout)
+	defer cancel()
+	var failed error
+	for _, s := range servers {
+		if err := s.Shutdown(ctx); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("drain: %w", err), s.Close())
+		}
+	}
+	return failed
+}
+
+// newServer has a limit for everything a client can be slow at.
+func newServer(h http.Handler, log *zap.Logger) *http.Server {
+	return &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 5 * time.Second,
+		ReadTimeout:       10 * time.Second,
+		WriteTimeout:      60 * time.Second, // a CPU profile takes 30
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          zap.NewStdLog(log.Named("http")),
+	}
+}
