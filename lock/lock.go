@@ -34,8 +34,8 @@ type Options struct {
 	// Key is the full Redis key.
 	Key string
 
-	// TTL is how long the lease outlives its last refresh: a killed holder is replaced within it.
-	// Zero: 15s. A value below MinTTL is raised to it.
+	// TTL is how long the lease outlives its last refresh: a killed holder is replaced within it, or at the first try
+	// after it. Zero: 15s. A value below MinTTL is raised to it.
 	TTL time.Duration
 
 	// Holder says who we are, for a person who reads the key's value. Empty: Holder().

