@@ -39,6 +39,11 @@ type Options struct {
 // just back. Everything we send may be repeated without harm.
 const retries = 2
 
+// clusterReload is how soon a client learns that a replica has taken a dead
+// master's slots. A connection refused does not make the library look, and by
+// itself it looks once a minute.
+const clusterReload = 2 * time.Second
+
 // New returns a client. It does not connect: a Redis that is down now may be
 // back for the first command.
 func New(o Options) (redis.UniversalClient, error) {
@@ -50,7 +55,9 @@ func New(o Options) (redis.UniversalClient, error) {
 	case Sentinel:
 		return redis.NewFailoverClient(u.Failover()), nil
 	case Cluster:
-		return redis.NewClusterClient(u.Cluster()), nil
+		c := u.Cluster()
+		c.ClusterStateReloadInterval = clusterReload
+		return redis.NewClusterClient(c), nil
 	}
 	return nil, fmt.Errorf("redis.mode %q is none of %s, %s, %s", o.Mode, Single, Sentinel, Cluster)
 }
@@ -62,6 +69,7 @@ func (o Options) universal() *redis.UniversalOptions {
 		Username:   o.Username,
 		Password:   o.Password,
 		DB:         o.DB,
+		Protocol:   2, // its flat answers are cheaper to make and to read than version 3's maps
 
 		DialTimeout:           o.Timeout,
 		ReadTimeout:           o.Timeout,
