@@ -44,7 +44,8 @@ type Aggregator struct {
 	window  atomic.Int64 // time.Duration
 	metrics *metrics
 	foreign foreignLog
-	empty   atomic.Bool // the last pass found nothing in a database that holds something
+	kept    atomic.Pointer[memory] // from pass to pass
+	empty   atomic.Bool            // the last pass found nothing in a database that holds something
 }
 
 // New returns an Aggregator. Its passes are long: give it a client of its own,
@@ -100,7 +101,7 @@ func (s *Summary) add(o *Summary) {
 // ends, Pass stops with ErrCutShort.
 func (a *Aggregator) Pass(ctx context.Context) (Summary, error) {
 	began := time.Now()
-	sum, err := a.pass(ctx)
+	sum, err := a.sweepAll(ctx)
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", ErrCutShort, context.Cause(ctx))
 	}
@@ -109,16 +110,17 @@ func (a *Aggregator) Pass(ctx context.Context) (Summary, error) {
 	return sum, err
 }
 
-func (a *Aggregator) pass(ctx context.Context) (Summary, error) {
+func (a *Aggregator) sweepAll(ctx context.Context) (Summary, error) {
 	started, err := a.rdb.Time(ctx).Result()
 	if err != nil {
 		return Summary{Errors: 1}, fmt.Errorf("aggregator: ask Redis for the time: %w", err)
 	}
 	sum := Summary{Started: started.Truncate(time.Second)}
+	p := a.newPass(ctx, sum.Started)
 
 	var mu sync.Mutex // the masters of a cluster are swept side by side
 	err = redisclient.ForEachMaster(ctx, a.rdb, func(ctx context.Context, node redis.UniversalClient) error {
-		s, err := a.newSweep(ctx, node)
+		s, err := p.newSweep(ctx, node)
 		if err == nil {
 			err = s.run(ctx)
 		}
@@ -134,6 +136,33 @@ func (a *Aggregator) pass(ctx context.Context) (Summary, error) {
 		sum.Errors = 1 // no server could be reached at all
 	}
 	return sum, errors.Join(err, a.conclude(ctx, &sum))
+}
+
+// newPass gets a pass ready, with what is remembered from the last one.
+func (a *Aggregator) newPass(ctx context.Context, now time.Time) pass {
+	p := pass{Aggregator: a, window: time.Duration(a.window.Load()), memory: a.kept.Load()}
+	if p.memory == nil || p.memory.window != p.window {
+		p.memory = newMemory(p.window)
+		a.kept.Store(p.memory)
+	}
+	p.number = p.memory.begin()
+	p.trusted = a.trusted(ctx, now)
+	return p
+}
+
+// trusted is how long every count that is right may be left unwritten by a
+// worker that does not know when it was written: a complete pass, by whatever
+// worker, leaves each at least half its TTL. 0 is always safe.
+func (a *Aggregator) trusted(ctx context.Context, now time.Time) time.Duration {
+	finished, err := a.rdb.HGet(ctx, a.o.Keys.LastPass(), "finished_at").Int64()
+	if err != nil {
+		return 0
+	}
+	age := now.Sub(time.Unix(finished, 0))
+	if age < 0 {
+		return 0
+	}
+	return max(0, a.o.CountTTL/2-age) / 2
 }
 
 // conclude writes down the pass for everybody to read, and warns where it found
@@ -208,7 +237,8 @@ const maxCount = 10_000
 // more than 10,000 viewers is answered by its length, which may include some
 // who left since the last pass; at is zero then, and nothing is published.
 func (a *Aggregator) Count(ctx context.Context, videoID string) (viewers int64, at time.Time, err error) {
-	s, err := a.newSweep(ctx, a.rdb)
+	p := pass{Aggregator: a, window: time.Duration(a.window.Load())}
+	s, err := p.newSweep(ctx, a.rdb)
 	if err != nil {
 		return 0, time.Time{}, err
 	}
@@ -228,19 +258,4 @@ func (a *Aggregator) Count(ctx context.Context, videoID string) (viewers int64, 
 		open = s.round(ctx, open)
 	}
 	return r.viewers, s.now, s.failed.join()
-}
-
-// newSweep asks the server for its clock: the window is a matter between the
-// times in its hashes and its own time, nobody else's.
-func (a *Aggregator) newSweep(ctx context.Context, node redis.UniversalClient) (*sweep, error) {
-	s := &sweep{a: a, node: node, window: time.Duration(a.window.Load())}
-	now, err := node.Time(ctx).Result()
-	if err != nil {
-		s.sum.Errors++
-		return s, fmt.Errorf("aggregator: ask Redis for the time: %w", err)
-	}
-	s.now = now.Truncate(time.Second)
-	s.oldest = s.now.Add(-s.window).Unix()
-	s.newest = s.now.Add(ahead).Unix()
-	return s, nil
 }

@@ -1,28 +1,33 @@
--- Evicts viewers that are still stale or implausible now, by Redis's clock:
--- whoever came back since the pass read the hash stays.
+-- Evicts viewers whose time is still the one that was read: whoever came back
+-- since has another, and stays.
 -- KEYS[1] the video's hash
--- ARGV[1] window, seconds   ARGV[2] how far a writer's clock may be ahead, seconds
--- ARGV[3…] viewer ids to look at, at most 2,000
--- returns {viewers evicted, how many of them had no plausible time, viewers left in the hash}
-local now = tonumber(redis.call('TIME')[1])
-local oldest, newest = now - ARGV[1], now + ARGV[2]
-local seen = redis.call('HMGET', KEYS[1], unpack(ARGV, 3))
-local out, invalid = {}, 0
-for i = 1, #seen do
-  local value = seen[i]
-  if value then
-    local at = string.match(value, '^%d+%.?%d*$') and tonumber(value)
-    local plausible = at and at > 0 and at <= newest
-    if not plausible then
-      invalid = invalid + 1
-    end
-    if not plausible or at < oldest then
-      out[#out + 1] = ARGV[i + 2]
+-- ARGV[1…] viewer id, value as read, viewer id, value as read, …: at most 1,000 of each
+-- returns how many were evicted if that is all of them, else {how many, viewers left in the hash}
+local key, call = KEYS[1], redis.call
+local n = #ARGV / 2
+local evicted = 0
+if n <= 4 then -- few, as in most hashes: cheaper without the tables below
+  for i = 1, #ARGV, 2 do
+    if call('HGET', key, ARGV[i]) == ARGV[i + 1] then
+      evicted = evicted + call('HDEL', key, ARGV[i])
     end
   end
+else
+  local viewers, out = {}, {}
+  for i = 1, n do
+    viewers[i] = ARGV[2 * i - 1]
+  end
+  local seen = call('HMGET', key, unpack(viewers))
+  for i = 1, n do
+    if seen[i] == ARGV[2 * i] then
+      out[#out + 1] = viewers[i]
+    end
+  end
+  if #out > 0 then
+    evicted = call('HDEL', key, unpack(out))
+  end
 end
-local evicted = 0
-if #out > 0 then
-  evicted = redis.call('HDEL', KEYS[1], unpack(out))
+if evicted == n then
+  return n
 end
-return {evicted, invalid, redis.call('HLEN', KEYS[1])}
+return {evicted, call('HLEN', key)}

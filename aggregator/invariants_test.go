@@ -64,7 +64,7 @@ func TestPassCountsWhoGoesStaleWhileItRuns(t *testing.T) {
 	var began int64 // the pass's own reading of the clock
 	e.rdb.AddHook(hook{
 		before: func(ctx context.Context, cmds []redis.Cmder) {
-			if names(cmds[0], "hscan", e.k.Online("10001")) {
+			if names(cmds[0], "hrandfield", e.k.Online("10001")) {
 				for e.now() < began+2 { // Redis's clock is all there is to wait for
 					must(t, ctx.Err())
 				}
@@ -100,35 +100,31 @@ func TestPassCountsEachSizeExactly(t *testing.T) {
 	}
 }
 
-// HSCAN may return a viewer more than once, on one page or on several.
+// HSCAN may return a viewer more than once, also on several pages.
 func TestPassCountsAViewerOnceWhenHSCANReturnsItTwice(t *testing.T) {
 	e := shared(t)
-	e.seed("small", map[string]int64{"a": 0, "b": 0, "c": 700})
 	e.seedMany("large", 2000, 0)
+	e.seed("large", map[string]int64{"gone": 700})
 	var first []string // of the large hash's viewers
 	e.rdb.AddHook(hook{after: func(_ context.Context, cmds []redis.Cmder) {
 		for _, cmd := range cmds {
 			page, ok := cmd.(*redis.ScanCmd)
-			if !ok || cmd.Name() != "hscan" {
+			if !ok || !names(cmd, "hscan", e.k.Online("large")) {
 				continue
 			}
 			values, cursor := page.Val()
-			if names(cmd, "hscan", e.k.Online("large")) {
-				if first == nil {
-					first = slices.Clone(values[:20])
-				}
-				page.SetVal(append(values, first...), cursor)
-			} else if names(cmd, "hscan", e.k.Online("small")) {
-				page.SetVal(append(values, values...), cursor)
+			if first == nil {
+				first = slices.Clone(values[:20])
 			}
+			page.SetVal(append(values, first...), cursor)
 		}
 	}})
 
 	sum := e.pass()
 
-	e.wantCounts(map[string]string{"small": "2", "large": "2000"})
-	if sum.Evicted != 1 || sum.Viewers != 2002 {
-		t.Errorf("got %d evicted and %d viewers, want 1 and 2002", sum.Evicted, sum.Viewers)
+	e.wantCounts(map[string]string{"large": "2000"})
+	if sum.Evicted != 1 || sum.Viewers != 2000 {
+		t.Errorf("got %d evicted and %d viewers, want 1 and 2000", sum.Evicted, sum.Viewers)
 	}
 }
 
@@ -136,7 +132,7 @@ func TestPassCountsAViewerOnceWhenHSCANReturnsItTwice(t *testing.T) {
 func TestPassIsPartialWhereAVideoFails(t *testing.T) {
 	broken := errors.New("broken on purpose")
 	for _, tc := range []struct{ name, command string }{
-		{"read", "hscan"}, {"evict", "evalsha"}, {"publish", "set"},
+		{"read", "hrandfield"}, {"evict", "evalsha"}, {"publish", "set"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			e := shared(t)
@@ -146,7 +142,8 @@ func TestPassIsPartialWhereAVideoFails(t *testing.T) {
 			finished := e.raw.HGet(t.Context(), e.k.LastPass(), "finished_at").Val()
 			e.seed("bad", map[string]int64{"b": 0, "gone": 700})
 			e.seed("good", map[string]int64{"b": 0, "gone": 700})
-			key := map[string]string{"hscan": e.k.Online("bad"), "evalsha": e.k.Online("bad"), "set": e.k.Count("bad")}[tc.command]
+			e.newWorker() // one that remembers would not read these again yet
+			key := map[string]string{"hrandfield": e.k.Online("bad"), "evalsha": e.k.Online("bad"), "set": e.k.Count("bad")}[tc.command]
 			failing := true
 			e.rdb.AddHook(hook{
 				before: func(_ context.Context, cmds []redis.Cmder) {
@@ -444,8 +441,8 @@ func TestPassIsFewRoundTripsAndBoundedReads(t *testing.T) {
 	if most := 3 * maxOpen * pageSize; largest > most {
 		t.Errorf("one round trip read %d values, want at most %d", largest, most)
 	}
-	if longest > maxEvict+10 {
-		t.Errorf("one command has %d arguments, want at most %d", longest, maxEvict+10)
+	if most := scanCount + 300; longest > most { // MGET of the counts; a SCAN may return some more
+		t.Errorf("one command has %d arguments, want at most %d", longest, most)
 	}
 }
 

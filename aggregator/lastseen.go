@@ -1,13 +1,6 @@
 package aggregator
 
-import (
-	"math"
-	"time"
-)
-
-// ahead is how far the clock of another program that writes may be in front of
-// Redis's before its times are implausible.
-const ahead = 2 * time.Minute
+import "math"
 
 // lastSeen reads a hash's value: Unix seconds in decimal, a fraction ignored.
 // ok is false where evict.lua would not see a plausible time either.

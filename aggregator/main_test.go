@@ -35,6 +35,7 @@ type env struct {
 	k    keys.Keys
 	agg  *Aggregator
 	reg  *prometheus.Registry
+	log  *zap.Logger
 	logs *observer.ObservedLogs
 }
 
@@ -46,15 +47,22 @@ func newEnv(t *testing.T, addr string) *env {
 func newEnvOn(t *testing.T, o redisclient.Options) *env {
 	t.Helper()
 	o.Timeout = 5 * time.Second
-	e := &env{t: t, k: keys.New(redistest.Prefix(t)), reg: prometheus.NewRegistry()}
+	e := &env{t: t, k: keys.New(redistest.Prefix(t))}
 	e.raw, e.rdb = connect(t, o), connect(t, o)
 	core, logs := observer.New(zap.DebugLevel)
 	e.logs = logs
+	e.log = zap.New(core)
+	e.newWorker()
+	return e
+}
+
+// newWorker replaces the worker by one that remembers nothing.
+func (e *env) newWorker() {
+	e.reg = prometheus.NewRegistry()
 	e.agg = New(e.rdb, Options{
 		Keys: e.k, Window: window, KeyTTL: keyTTL, CountTTL: countTTL,
-		Holder: "test:1", Logger: zap.New(core), Registerer: e.reg,
+		Holder: "test:1", Logger: e.log, Registerer: e.reg,
 	})
-	return e
 }
 
 func connect(t *testing.T, o redisclient.Options) redis.UniversalClient {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"headcount/internal/counts"
 	"headcount/internal/redisclient"
 )
 
@@ -17,98 +16,160 @@ var evictSource string
 
 var evictScript = redis.NewScript(evictSource)
 
-// reading is one hash on its way to a count.
+// reading is one video on its way to a count.
 //
-// The count is the hash's length once all that was stale in what we read is
-// evicted, never a tally over pages: HSCAN may return a viewer twice. Only a
-// hash that fits in one page needs no length, as a page can be tallied exactly.
+// A hash of fewer than smallSize viewers is read whole, by HRANDFIELD: it is
+// cheaper than a page of HSCAN, as bounded, and returns nobody twice. A larger
+// one is read by HSCAN, which may return a viewer twice, so its count is the
+// length that it had with its last page, less whom that page made us evict, and
+// never a tally over pages.
 type reading struct {
 	video, key string
-	cursor     uint64 // of the next page; 0 after the last
-	pages      int    // read so far
-	stale      []any  // viewers in this page to evict
-	viewers    int64  // the count, right after the last page
-	lastSeen   int64  // Unix seconds: the newest time in the hash
-	ttl        time.Duration
-	dropped    bool // failed or skipped: not published by this pass
+	sight
+	isCount bool // it came by with its count key, so there is one
 
-	page *redis.ScanCmd
-	left *redis.DurationCmd // TTL, with the first page
-	size *redis.IntCmd      // HLEN, with every further page
+	large   bool
+	cursor  uint64 // of the next page of a large hash; 0 after the last
+	pages   int    // of a large hash read so far
+	viewers int64  // in the hash: the count once it is read
+	gone    bool   // there is no hash
+	oldest  int64  // Unix seconds: the earliest time of a viewer who stays; 0: none
+	stale   []any  // viewer, value, viewer, value, … to evict from what was just read
+	invalid int64  // of these, with no plausible time
+	dropped bool   // given up for this pass
+
+	ttl       time.Duration // of the hash, where asked
+	published string        // the count key's value; "" if there is none
+	countTTL  time.Duration // of the count key, where asked
+
+	small *redis.KeyValueSliceCmd
+	page  *redis.ScanCmd
+	size  *redis.IntCmd
+	asked asked
 }
 
-// readPages reads the next page of every hash in one round trip.
-func (s *sweep) readPages(ctx context.Context, batch []*reading) {
-	if len(batch) == 0 {
-		return
-	}
-	pipe := s.a.rdb.Pipeline()
-	for _, r := range batch {
-		r.page = pipe.HScan(ctx, r.key, r.cursor, "", pageSize)
-		if r.pages == 0 {
-			r.left = pipe.TTL(ctx, r.key)
+// noTTL is go-redis's answer to TTL for a key that never expires.
+const noTTL = -1
+
+// round reads a page of each open hash, evicts who is stale, publishes the
+// hashes that are read to their end, and returns those that are not.
+func (s *sweep) round(ctx context.Context, open []*reading) (unfinished []*reading) {
+	var fresh, large []*reading
+	for _, r := range open {
+		if r.large {
+			large = append(large, r)
 		} else {
-			r.size = pipe.HLen(ctx, r.key)
+			fresh = append(fresh, r)
 		}
 	}
+	for len(fresh)+len(large) > 0 {
+		f, l := min(len(fresh), maxOpen), min(len(large), maxPages)
+		batch := slices.Concat(fresh[:f], large[:l])
+		fresh, large = fresh[f:], large[l:]
+
+		s.read(ctx, batch)
+		s.evict(ctx, batch)
+		var finished []*reading
+		for _, r := range batch {
+			switch {
+			case r.dropped:
+			case r.large && (r.pages == 0 || r.cursor != 0):
+				unfinished = append(unfinished, r)
+			default:
+				finished = append(finished, r)
+			}
+		}
+		unfinished = append(unfinished, s.publish(ctx, finished)...)
+	}
+	return unfinished
+}
+
+// read reads all of a small hash or the next page of a large one, for every
+// hash of the batch in one round trip.
+func (s *sweep) read(ctx context.Context, batch []*reading) {
+	pipe := s.rdb.Pipeline()
+	var fresh []*reading
+	for _, r := range batch {
+		if r.large {
+			r.page = pipe.HScan(ctx, r.key, r.cursor, "", pageSize)
+			r.size = pipe.HLen(ctx, r.key)
+			continue
+		}
+		fresh = append(fresh, r)
+		r.small = pipe.HRandFieldWithValues(ctx, r.key, smallSize)
+		r.asked.ttl = pipe.TTL(ctx, r.key)
+	}
+	s.askCounts(ctx, pipe, fresh)
 	_, _ = pipe.Exec(ctx) // each command has its own error
 
 	for _, r := range batch {
-		err := r.page.Err()
-		if err == nil && r.pages == 0 {
-			err = r.left.Err()
-		} else if err == nil {
-			err = r.size.Err()
+		r.stale, r.invalid = r.stale[:0], 0
+		if r.large {
+			s.takePage(r)
+		} else {
+			s.takeSmall(r)
 		}
-		switch {
-		case redis.HasErrorPrefix(err, "WRONGTYPE"):
-			r.dropped = true
-			s.skip(r.key)
-		case err != nil:
-			s.fail(r, "read", err)
-		default:
-			s.take(r)
-		}
+		r.small, r.page, r.size = nil, nil, nil // a large hash is open for long; its pages are not
 	}
 }
 
-// take looks through the page that r has just read.
-func (s *sweep) take(r *reading) {
-	page, cursor := r.page.Val()
+func (s *sweep) takeSmall(r *reading) {
+	viewers, err := r.small.Result()
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		s.skip(r.key) // not a hash, so nobody is watching
+		viewers, err = nil, nil
+	}
+	if err == nil {
+		err = s.takeCount(r)
+	}
+	if err != nil {
+		s.fail(r, "read", err)
+		return
+	}
+	if r.large = len(viewers) == smallSize; r.large {
+		return // these are some of its viewers: from now on, it is read in pages
+	}
+	r.viewers, r.gone = int64(len(viewers)), len(viewers) == 0
+	for _, v := range viewers {
+		s.look(r, v.Key, v.Value)
+	}
+}
+
+func (s *sweep) takePage(r *reading) {
+	page, cursor, err := r.page.Result()
+	if err == nil {
+		err = r.size.Err()
+	}
+	if err != nil {
+		s.fail(r, "read", err)
+		return
+	}
 	r.cursor = cursor
 	r.pages++
-	r.stale = r.stale[:0]
+	r.viewers = r.size.Val()
+	r.gone = r.viewers == 0
 	for i := 0; i+1 < len(page); i += 2 {
-		at, ok := lastSeen(page[i+1], s.newest)
-		if !ok || at < s.oldest {
-			r.stale = append(r.stale, page[i])
-		} else if at > r.lastSeen {
-			r.lastSeen = at
-		}
+		s.look(r, page[i], page[i+1])
 	}
-	if r.pages == 1 {
-		r.ttl = r.left.Val()
-		r.viewers = distinct(page)
-	} else {
-		r.viewers = r.size.Val()
-	}
-	r.page, r.left, r.size = nil, nil, nil // a large hash is open for long; its pages are not
 }
 
-// distinct is the number of viewers in a page of viewer, value, viewer, value, …
-func distinct(page []string) int64 {
-	viewers := make(map[string]struct{}, len(page)/2)
-	for i := 0; i < len(page); i += 2 {
-		viewers[page[i]] = struct{}{}
+// look decides on one viewer.
+func (s *sweep) look(r *reading, viewer, value string) {
+	at, ok := lastSeen(value, s.newest)
+	if !ok {
+		r.invalid++
 	}
-	return int64(len(viewers))
+	if !ok || at < s.oldest {
+		r.stale = append(r.stale, viewer, value)
+	} else if r.oldest == 0 || at < r.oldest {
+		r.oldest = at
+	}
 }
 
 // maxEvict is how many viewers one call of evict.lua looks at.
 const maxEvict = 512
 
-// evict removes the stale viewers of all pages in one round trip. Afterwards
-// each of these hashes' count is its length, as the script returned it.
+// evict removes the stale viewers of the whole batch in one round trip.
 func (s *sweep) evict(ctx context.Context, batch []*reading) {
 	var calls []*redisclient.ScriptCall
 	var of []*reading // whose call each is
@@ -116,69 +177,39 @@ func (s *sweep) evict(ctx context.Context, batch []*reading) {
 		if r.dropped {
 			continue
 		}
-		for stale := range slices.Chunk(r.stale, maxEvict) {
-			args := append([]any{int64(s.window / time.Second), int64(ahead / time.Second)}, stale...)
-			calls = append(calls, &redisclient.ScriptCall{Script: evictScript, Key: r.key, Args: args})
+		for stale := range slices.Chunk(r.stale, 2*maxEvict) {
+			calls = append(calls, &redisclient.ScriptCall{Script: evictScript, Key: r.key, Args: stale})
 			of = append(of, r)
 		}
 	}
-	redisclient.RunScripts(ctx, s.a.rdb, calls)
+	redisclient.RunScripts(ctx, s.rdb, calls)
 
 	for i, c := range calls {
-		reply, err := c.Reply.Int64Slice()
+		r := of[i]
+		evicted, err := evictedBy(c.Reply, r)
 		if err != nil {
-			s.fail(of[i], "evict", err)
+			s.fail(r, "evict", err)
 			continue
 		}
-		s.sum.Evicted += reply[0]
-		s.sum.Invalid += reply[1]
-		of[i].viewers = reply[2]
+		s.sum.Evicted += evicted
+		invalid := min(r.invalid, evicted) // whoever came back meanwhile had been invalid, or not: nobody can tell
+		r.invalid -= invalid
+		s.sum.Invalid += invalid
 	}
 }
 
-// publish writes the counts of hashes that were read to their end, and gives a
-// TTL to those that have none or would lose a viewer by the one they have:
-// another program may write without EXPIRE.
-func (s *sweep) publish(ctx context.Context, finished []*reading) {
-	if len(finished) == 0 {
-		return
+// evictedBy reads evict.lua's answer and brings r.viewers up to date.
+func evictedBy(reply *redis.Cmd, r *reading) (evicted int64, err error) {
+	if _, some := reply.Val().([]any); !some {
+		evicted, err = reply.Int64()
+		r.viewers -= evicted
+		return evicted, err
 	}
-	pipe := s.a.rdb.Pipeline()
-	set := make([]*redis.StatusCmd, len(finished))
-	heal := make([]*redis.BoolCmd, len(finished))
-	for i, r := range finished {
-		set[i] = s.a.counts.Set(ctx, pipe, r.video, r.viewers)
-		if r.viewers > 0 && r.ttl < s.needs(r) {
-			heal[i] = pipe.Expire(ctx, r.key, s.a.o.KeyTTL)
-		}
+	// The others had come back, left, or been evicted by another pass.
+	evictedAndLeft, err := reply.Int64Slice()
+	if err != nil {
+		return 0, err
 	}
-	_, _ = pipe.Exec(ctx) // each command has its own error
-
-	for i, r := range finished {
-		if heal[i] != nil {
-			if err := heal[i].Err(); err != nil {
-				s.fail(r, "set a TTL", err)
-			} else if heal[i].Val() {
-				s.sum.Healed++
-			}
-		}
-		err := counts.Err(set[i])
-		switch {
-		case redis.HasErrorPrefix(err, "WRONGTYPE"):
-			s.skip(s.a.o.Keys.Count(r.video))
-		case err != nil:
-			s.fail(r, "publish", err)
-		case r.viewers > 0:
-			s.sum.Videos++
-			s.sum.Viewers += r.viewers
-		}
-	}
-}
-
-// needs is the TTL below which the hash could be gone while its last viewer is
-// still online, or before the next pass has seen whoever another program adds to
-// it without EXPIRE. Our own plays never leave it that short.
-func (s *sweep) needs(r *reading) time.Duration {
-	margin := (s.a.o.KeyTTL - s.window) / 2
-	return time.Unix(r.lastSeen, 0).Add(s.window + margin).Sub(s.now)
+	r.viewers = evictedAndLeft[1]
+	return evictedAndLeft[0], nil
 }

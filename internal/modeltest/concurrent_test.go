@@ -65,7 +65,7 @@ func TestModelConcurrently(t *testing.T) {
 	for _, book := range books {
 		for video, viewers := range book.videos {
 			for viewer, value := range viewers {
-				total.write(video, viewer, value)
+				total.writeAt(w.clock.now(), video, viewer, value)
 			}
 		}
 	}
@@ -97,10 +97,11 @@ func (w *world) playerDoes(r *rand.Rand, book *model, video, viewer string) {
 		}
 		book.leave(video, viewer, 0)
 	case 3:
-		value := strconv.FormatInt(w.clock.now()-700, 10) // stale when it is written
+		now := w.clock.now()
+		value := strconv.FormatInt(now-700, 10) // stale when it is written
 		if err := w.rdb.HSet(ctx, w.k.Online(video), viewer, value).Err(); err != nil {
 			w.t.Error(err)
 		}
-		book.write(video, viewer, value)
+		book.writeAt(now, video, viewer, value)
 	}
 }

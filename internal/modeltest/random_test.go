@@ -75,7 +75,8 @@ func must(t *testing.T, err error) {
 }
 
 // Redis's own clock cannot be stepped, but the stored times can, which is the
-// same to all who compare them.
+// same to all who compare them. It is not to a worker that remembers what they
+// were, so each step takes a new one.
 type realClock struct{ rdb redis.UniversalClient }
 
 func (c *realClock) now() int64 {
@@ -87,10 +88,11 @@ func (c *realClock) now() int64 {
 }
 
 func (c *realClock) step(w *world, m *model, seconds int64) {
+	w.newWorker()
 	for video, viewers := range m.videos {
 		for viewer, value := range viewers {
 			if at, ok := number(value); ok {
-				m.write(video, viewer, strconv.FormatInt(int64(at)-seconds, 10))
+				viewers[viewer] = strconv.FormatInt(int64(at)-seconds, 10)
 				must(w.t, w.rdb.HSet(w.t.Context(), w.k.Online(video), viewer, viewers[viewer]).Err())
 			}
 		}
@@ -163,15 +165,17 @@ func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*ran
 		case n < 78:
 			w.foreignWrite(m, r, video, viewer)
 		case n < 80:
-			w.forgetHash(m, video)
+			w.disturb(m, r, video)
 		case n < 81:
 			must(t, w.rdb.ScriptFlush(t.Context()).Err())
 		case n < 83:
 			w.newWorker()
 		case n < 88:
 			w.lookUp(m, video)
-		default:
+		case n < 94:
 			w.clock.step(w, m, nextStep(r))
+			w.passAndCompare(m)
+		default:
 			w.passAndCompare(m)
 		}
 	}
@@ -212,12 +216,25 @@ func (w *world) foreignWrite(m *model, r *rand.Rand, video, viewer string) {
 		at(now - 3600), at(now + 86400), at(now) + "000", "text", "0", "",
 	}[r.IntN(10)]
 	must(w.t, w.rdb.HSet(w.t.Context(), w.k.Online(video), viewer, value).Err())
-	m.write(video, viewer, value)
+	m.writeAt(now, video, viewer, value)
 }
 
-func (w *world) forgetHash(m *model, video string) {
-	must(w.t, w.rdb.Del(w.t.Context(), w.k.Online(video)).Err())
-	delete(m.videos, video)
+// disturb does what nobody should: another program, or a person, changes keys
+// behind the worker's back.
+func (w *world) disturb(m *model, r *rand.Rand, video string) {
+	ctx := w.t.Context()
+	switch r.IntN(4) {
+	case 0:
+		must(w.t, w.rdb.Del(ctx, w.k.Online(video)).Err())
+		delete(m.videos, video)
+		delete(m.late, video)
+	case 1:
+		must(w.t, w.rdb.Del(ctx, w.k.Count(video)).Err())
+	case 2:
+		must(w.t, w.rdb.Set(ctx, w.k.Count(video), r.IntN(50), 0).Err())
+	case 3:
+		must(w.t, w.rdb.Persist(ctx, w.k.Online(video)).Err())
+	}
 }
 
 // lookUp only ever computes when there is no count key, and is exact then.
@@ -232,9 +249,8 @@ func (w *world) lookUp(m *model, video string) {
 		}
 		return
 	}
-	one := newModel(m.window)
-	one.videos[video] = m.videos[video] // counting evicts, too
-	if want := one.pass(w.clock.now())[video]; viewers != int64(want) {
+	m.pass(video, w.clock.now(), nil) // counting one video reads it, and evicts
+	if want := len(m.videos[video]); viewers != int64(want) {
 		w.t.Errorf("computed lookup of %q: got %d, want %d", video, viewers, want)
 	}
 }
@@ -243,13 +259,13 @@ func (w *world) passAndCompare(m *model) {
 	now := w.clock.now()
 	sum, err := w.agg.Pass(w.t.Context())
 	must(w.t, err)
-	want := m.pass(now)
 	total := 0
-	for _, video := range slices.Sorted(maps.Keys(want)) {
-		w.wantCount(video, want[video])
-		total += want[video]
+	for _, video := range slices.Sorted(maps.Keys(m.videos)) {
 		got, err := w.rdb.HGetAll(w.t.Context(), w.k.Online(video)).Result()
 		must(w.t, err)
+		m.pass(video, now, got)
+		w.wantCount(video, len(m.videos[video]))
+		total += len(m.videos[video])
 		if diff := cmp.Diff(m.videos[video], got); diff != "" {
 			w.t.Errorf("hash of %q (-model +Redis):\n%s", video, diff)
 		}

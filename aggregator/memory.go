@@ -1,0 +1,171 @@
+package aggregator
+
+import (
+	"hash/maphash"
+	"math/bits"
+	"sync"
+	"time"
+)
+
+// memory is what the worker keeps of videos from pass to pass. It only ever
+// saves work: a video that is not in it is read, and whatever is lost from it
+// costs one more reading.
+//
+// It is a table in buckets of eight, of 1 MiB for a small site and at the most
+// 27 MiB, enough for 1.5 million videos. A full bucket drops the video that is
+// due first. A video is known by 64 bits of a hash with a seed of this process:
+// among a million videos two share them once in some ten million processes, and
+// these two would then be read at each other's times.
+type memory struct {
+	window time.Duration // that due was reckoned with
+	seed   maphash.Seed
+
+	mu     sync.Mutex // masters of a cluster are swept side by side
+	print  []uint64   // of the video's id; 0 is a free place
+	due    []uint32   // Unix seconds: until then nobody in the hash can be stale
+	renew  []uint32   // Unix seconds: from then on the count key is written again though nothing changed
+	pass   []uint8    // the pass that has dealt with the video last, by its number
+	videos int        // places taken
+	number uint8      // of the latest pass, never 0
+	clocks map[string]reference
+}
+
+const (
+	bucketSize = 8
+	smallTable = 65_536    // places
+	largeTable = 1_572_864 // places, taken once the small one is a quarter full
+)
+
+// reference is a server's clock against ours at the same moment.
+type reference struct {
+	server time.Time
+	ours   time.Time // monotonic
+}
+
+func newMemory(window time.Duration) *memory {
+	m := &memory{window: window, seed: maphash.MakeSeed(), clocks: make(map[string]reference)}
+	m.allocate(smallTable)
+	return m
+}
+
+func (m *memory) allocate(places int) {
+	m.videos = 0
+	m.print = make([]uint64, places)
+	m.due = make([]uint32, places)
+	m.renew = make([]uint32, places)
+	m.pass = make([]uint8, places)
+}
+
+// grow moves everything to the large table.
+func (m *memory) grow() {
+	prints, due, renew, pass := m.print, m.due, m.renew, m.pass
+	m.allocate(largeTable)
+	for i, print := range prints {
+		if print != 0 {
+			j := m.place(print)
+			m.due[j], m.renew[j], m.pass[j] = due[i], renew[i], pass[i]
+		}
+	}
+}
+
+// begin returns the number of a new pass.
+func (m *memory) begin() uint8 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.number++; m.number == 0 {
+		clear(m.pass) // or one of 255 passes ago would be taken for this one
+		m.number = 1
+	}
+	return m.number
+}
+
+// place finds the place of a print. A new one takes a
+// free place or that of the video in its bucket which is due first.
+func (m *memory) place(print uint64) int {
+	bucket, _ := bits.Mul64(print, uint64(len(m.print)/bucketSize))
+	first := int(bucket) * bucketSize
+	victim := first
+	for i := first; i < first+bucketSize; i++ {
+		if m.print[i] == print {
+			return i
+		}
+		if m.print[i] == 0 {
+			victim = i
+			break
+		}
+		if m.due[i] < m.due[victim] {
+			victim = i
+		}
+	}
+	if m.print[victim] == 0 {
+		m.videos++
+	}
+	m.print[victim], m.due[victim], m.renew[victim], m.pass[victim] = print, 0, 0, 0
+	return victim
+}
+
+// sight is what the memory says when a key of a video comes by.
+type sight struct {
+	index   int    // of its place, as long as the print stands there
+	print   uint64 // of its id
+	handled bool   // this pass has dealt with the video already
+	due     int64  // Unix seconds; 0: unknown
+	renew   int64  // Unix seconds; 0: unknown
+}
+
+// see looks a video up and notes that the pass deals with it.
+func (m *memory) see(videoID string, pass uint8) sight {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	print := maphash.String(m.seed, videoID) | 1 // 0 is a free place
+	if len(m.print) == smallTable && m.videos > smallTable/4 {
+		m.grow()
+	}
+	i := m.place(print)
+	s := sight{index: i, print: print, handled: m.pass[i] == pass, due: int64(m.due[i]), renew: int64(m.renew[i])}
+	m.pass[i] = pass
+	return s
+}
+
+// keep notes when the video must be read, and its count be written, again.
+func (m *memory) keep(s sight, due, renew int64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.print[s.index] == s.print {
+		m.due[s.index], m.renew[s.index] = uint32(due), uint32(renew)
+	}
+}
+
+// forget makes every video unknown.
+func (m *memory) forget() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.videos = 0
+	clear(m.print)
+	clear(m.due)
+	clear(m.renew)
+	clear(m.pass)
+}
+
+// slack is how far a server's clock may fall behind ours between two passes and
+// still count as going on.
+const slack = 2 * time.Second
+
+// check compares a server's clock with the last time. A clock that stepped
+// back, or a server that is new, as after a failover, makes the memory forget:
+// what it holds was reckoned by another clock.
+func (m *memory) check(server string, now time.Time) {
+	m.mu.Lock()
+	last, known := m.clocks[server]
+	others := len(m.clocks) > 0
+	ours := time.Now()
+	if !known {
+		clear(m.clocks) // of servers that may be gone
+	}
+	m.clocks[server] = reference{now, ours}
+	m.mu.Unlock()
+	steppedBack := known && now.Sub(last.server) < ours.Sub(last.ours)-slack
+	if steppedBack || (!known && others) {
+		m.forget()
+	}
+}

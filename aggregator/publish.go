@@ -1,0 +1,230 @@
+package aggregator
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"headcount/internal/counts"
+)
+
+// asked is what a pipeline was asked about a video besides its hash's content.
+type asked struct {
+	ttl      *redis.DurationCmd // nil: not asked
+	countTTL *redis.DurationCmd // nil: not asked
+	count    func() (string, error)
+}
+
+// askCounts queues the questions for the count keys of all these videos.
+func (s *sweep) askCounts(ctx context.Context, pipe redis.Pipeliner, batch []*reading) {
+	if len(batch) == 0 {
+		return
+	}
+	names := make([]string, len(batch))
+	for i, r := range batch {
+		names[i] = s.o.Keys.Count(r.video)
+		if !s.allTTL {
+			r.asked.countTTL = pipe.TTL(ctx, names[i])
+		}
+	}
+	if _, cluster := s.rdb.(*redis.ClusterClient); cluster {
+		for i, r := range batch { // keys of several slots cannot share a command
+			r.asked.count = pipe.Get(ctx, names[i]).Result
+		}
+		return
+	}
+	all := pipe.MGet(ctx, names...)
+	for i, r := range batch {
+		r.asked.count = func() (string, error) {
+			if err := all.Err(); err != nil {
+				return "", err
+			}
+			value, _ := all.Val()[i].(string) // nil: none, or of another type
+			return value, nil
+		}
+	}
+}
+
+// takeCount takes the answers in.
+func (s *sweep) takeCount(r *reading) error {
+	value, err := r.asked.count()
+	if errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "WRONGTYPE") {
+		err = nil
+	}
+	r.published = value
+	if r.asked.ttl != nil {
+		r.ttl = r.asked.ttl.Val()
+		err = errors.Join(err, r.asked.ttl.Err())
+	}
+	if r.asked.countTTL != nil {
+		r.countTTL = r.asked.countTTL.Val()
+		err = errors.Join(err, r.asked.countTTL.Err())
+	}
+	r.asked = asked{}
+	return err
+}
+
+// check counts the hashes in which nobody can be stale yet by their length, in
+// one round trip, and publishes what has changed. It returns the videos that
+// must be read after all.
+func (s *sweep) check(ctx context.Context, batch []*reading) (again []*reading) {
+	if len(batch) == 0 {
+		return nil
+	}
+	pipe := s.rdb.Pipeline()
+	for _, r := range batch {
+		r.size = pipe.HLen(ctx, r.key)
+		if !s.allTTL {
+			r.asked.ttl = pipe.TTL(ctx, r.key)
+		}
+	}
+	s.askCounts(ctx, pipe, batch)
+	_, _ = pipe.Exec(ctx) // each command has its own error
+
+	var counted []*reading
+	for _, r := range batch {
+		length, err := r.size.Result()
+		if redis.HasErrorPrefix(err, "WRONGTYPE") {
+			s.skip(r.key) // not a hash any more, so nobody is watching
+			err = nil
+		}
+		if err == nil {
+			err = s.takeCount(r)
+		}
+		if err != nil {
+			s.fail(r, "read", err)
+			continue
+		}
+		r.viewers, r.gone = length, length == 0
+		counted = append(counted, r)
+	}
+	return s.publish(ctx, counted)
+}
+
+// writes are the commands that publish one video.
+type writes struct {
+	set      *redis.StatusCmd // the count
+	hash     *redis.IntCmd    // length of a hash that was gone when its count was set to 0
+	ttl      *redis.BoolCmd   // of the hash
+	countTTL *redis.BoolCmd   // of a count that needs no other change
+}
+
+// publish writes the counts of hashes that were read to their end, as far as
+// they are not what they should be, and mends TTLs. It returns the videos that
+// must be read again: their hash was gone, and was made again while the count was
+// set to 0, so that it may now hide what a recorder has just published.
+func (s *sweep) publish(ctx context.Context, finished []*reading) (again []*reading) {
+	pipe := s.rdb.Pipeline()
+	queued := make([]writes, len(finished))
+	for i, r := range finished {
+		queued[i] = s.queue(ctx, pipe, r)
+	}
+	if pipe.Len() > 0 {
+		_, _ = pipe.Exec(ctx) // each command has its own error
+	}
+	for i, r := range finished {
+		w := queued[i]
+		s.settle(r, w)
+		if w.hash != nil && w.hash.Val() > 0 {
+			again = append(again, &reading{video: r.video, key: r.key, sight: sight{index: r.index, print: r.print}})
+		}
+	}
+	return again
+}
+
+// queue decides what must be written for one video.
+func (s *sweep) queue(ctx context.Context, pipe redis.Pipeliner, r *reading) (w writes) {
+	switch {
+	case !r.gone && (r.published != strconv.FormatInt(r.viewers, 10) || s.mustRenew(r)):
+		w.set = s.counts.Set(ctx, pipe, r.video, r.viewers)
+		r.renew = s.now.Add(s.o.CountTTL / 2).Unix()
+	case !r.gone: // the count is right
+	case r.published != "0" && (r.published != "" || r.isCount):
+		w.set = s.counts.Replace(ctx, pipe, r.video, 0)
+		w.hash = pipe.HLen(ctx, r.key)
+	case r.published == "0" && r.countTTL == noTTL:
+		// Otherwise a 0 is left to expire, or it would live as long as Redis does.
+		w.countTTL = pipe.Expire(ctx, s.o.Keys.Count(r.video), s.o.CountTTL)
+	}
+	if r.viewers > 0 && s.ttlTooShort(r) {
+		w.ttl = pipe.Expire(ctx, r.key, s.o.KeyTTL)
+	}
+	return w
+}
+
+// mustRenew reports whether a count that is right must be written nevertheless,
+// so that it does not expire.
+func (s *sweep) mustRenew(r *reading) bool {
+	if r.countTTL == noTTL {
+		return true
+	}
+	if r.renew == 0 && s.trusted > 0 { // spread over the time there is
+		r.renew = s.now.Add(rand.N(s.trusted)).Unix() + 1
+	}
+	return r.renew <= s.now.Unix()
+}
+
+// ttlTooShort reports whether the hash could be gone before it is read again,
+// or soon after: another program may add viewers without EXPIRE. Our own plays
+// never leave it that short.
+func (s *sweep) ttlTooShort(r *reading) bool {
+	margin := (s.o.KeyTTL - s.window) / 2
+	switch {
+	case r.ttl == noTTL:
+		return true
+	case r.oldest == 0: // not read now, so the TTL was long enough when it was
+		return false
+	}
+	return s.now.Add(r.ttl).Before(time.Unix(s.dueAfter(r), 0).Add(margin))
+}
+
+// dueAfter is when somebody in the hash can be stale at the earliest, Unix
+// seconds: who is in it now, or whom a slow clock writes into it from now on.
+func (s *sweep) dueAfter(r *reading) int64 {
+	return min(r.oldest, s.now.Add(-behind).Unix()) + int64(s.window/time.Second)
+}
+
+// settle takes in how the writes went, and what to remember.
+func (s *sweep) settle(r *reading, w writes) {
+	if w.set != nil {
+		switch err := counts.Err(w.set); {
+		case redis.HasErrorPrefix(err, "WRONGTYPE"):
+			s.skip(s.o.Keys.Count(r.video))
+			r.renew = 0
+		case err != nil:
+			s.fail(r, "publish", err)
+		}
+	}
+	for _, healed := range []*redis.BoolCmd{w.ttl, w.countTTL} {
+		if healed == nil {
+			continue
+		}
+		if err := healed.Err(); err != nil {
+			s.fail(r, "set a TTL", err)
+		} else if healed.Val() {
+			s.sum.Healed++
+		}
+	}
+	if s.memory != nil {
+		s.remember(r)
+	}
+	if !r.dropped && r.viewers > 0 {
+		s.sum.Videos++
+		s.sum.Viewers += r.viewers
+	}
+}
+
+func (s *sweep) remember(r *reading) {
+	due := r.due
+	switch {
+	case r.dropped || r.viewers == 0:
+		due = 0
+	case r.oldest != 0:
+		due = s.dueAfter(r)
+	}
+	s.memory.keep(r.sight, due, r.renew)
+}
