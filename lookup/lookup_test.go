@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus/testutil"
+
 	"headcount/internal/keys"
 	"headcount/lookup"
 )
@@ -208,5 +210,15 @@ func TestIDsRoundTrip(t *testing.T) {
 	}
 	for i, id := range ids {
 		wantViewers(t, f, id, int64(i+1))
+	}
+}
+
+func TestMetricsPassTheLinter(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, lookup.Options{}, nil)
+	wantViewers(t, f, "10001", 0)
+	problems, err := testutil.GatherAndLint(f.reg)
+	if err != nil || len(problems) > 0 {
+		t.Errorf("GatherAndLint = %v, %v, want no problem", problems, err)
 	}
 }

@@ -161,10 +161,12 @@ func TestBusyWhenQueueIsFull(t *testing.T) {
 	b.play(t, "10001", "u1")
 	b.leave(t, "10001", "u2", 0)
 
-	if _, err := f.Play(t.Context(), "10001", "u3"); !errors.Is(err, recorder.ErrBusy) {
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if _, err := f.Play(ctx, "10001", "u3"); !errors.Is(err, recorder.ErrBusy) {
 		t.Errorf("Play with a full queue: %v, want %v", err, recorder.ErrBusy)
 	}
-	if err := f.Leave(t.Context(), "10001", "u1", 0); !errors.Is(err, recorder.ErrBusy) {
+	if err := f.Leave(ctx, "10001", "u1", 0); !errors.Is(err, recorder.ErrBusy) {
 		t.Errorf("Leave with a full queue: %v, want %v", err, recorder.ErrBusy)
 	}
 	b.write()

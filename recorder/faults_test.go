@@ -118,8 +118,10 @@ func TestStalledRedisFailsWithinTimeout(t *testing.T) {
 	const timeout = 300 * time.Millisecond
 	f := newFixtureOn(t, redistest.Start(t), recorder.Options{Timeout: timeout})
 	f.server.Pause(t)
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
 	start := time.Now()
-	if _, err := f.Play(t.Context(), "10001", "u1"); err == nil {
+	if _, err := f.Play(ctx, "10001", "u1"); err == nil {
 		t.Errorf("Play while Redis stalls: no error")
 	}
 	if took := time.Since(start); took < timeout || took > 10*timeout {

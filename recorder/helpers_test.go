@@ -40,10 +40,11 @@ func newFixture(t *testing.T) *fixture {
 	return newFixtureOn(t, redistest.Shared(t), recorder.Options{Timeout: patience})
 }
 
-// newFixtureOn returns a Recorder on s. The test gives the options that matter to it.
+// newFixtureOn returns a Recorder on s. The test gives the options that matter
+// to it; the client is patient, so that only they end a write.
 func newFixtureOn(t *testing.T, s *redistest.Server, o recorder.Options) *fixture {
 	t.Helper()
-	rdb, err := redisclient.New(redisclient.Options{Mode: redisclient.Single, Addrs: []string{s.Addr()}, Timeout: o.Timeout})
+	rdb, err := redisclient.New(redisclient.Options{Mode: redisclient.Single, Addrs: []string{s.Addr()}, Timeout: patience})
 	if err != nil {
 		t.Fatalf("redisclient.New: %v", err)
 	}

@@ -119,12 +119,22 @@ func TestLeaveThrice(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	recordedAt := f.mustPlay(t, "10001", "u1")
-	for range 3 {
+	f.mustLeave(t, "10001", "u1", recordedAt)
+	f.wantCount(t, "10001", "0")
+	if err := f.db.Expire(t.Context(), f.count("10001"), time.Minute).Err(); err != nil {
+		t.Fatalf("EXPIRE: %v", err)
+	}
+	expiry := f.expiry(t, f.count("10001"))
+
+	for range 2 {
 		f.mustLeave(t, "10001", "u1", recordedAt)
-		if got := f.viewers(t, "10001"); len(got) != 0 {
-			t.Errorf("hash after a leave = %v, want none", got)
-		}
 		f.wantCount(t, "10001", "0")
+		if got := f.expiry(t, f.count("10001")); !got.Equal(expiry) {
+			t.Errorf("count key expires at %v after a leave of nobody, want %v as before", got, expiry)
+		}
+	}
+	if got := f.viewers(t, "10001"); len(got) != 0 {
+		t.Errorf("hash after three leaves = %v, want none", got)
 	}
 }
 

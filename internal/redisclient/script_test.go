@@ -106,6 +106,10 @@ func TestRunScriptsKeepsOrder(t *testing.T) {
 	if diff := cmp.Diff([]string{"1", "1", "1"}, replies(calls[1:])); diff != "" {
 		t.Errorf("replies (-want +got):\n%s", diff)
 	}
+	info, err := db.Info(t.Context(), "commandstats").Result()
+	if err != nil || !strings.Contains(info, "cmdstat_eval:calls=3,") {
+		t.Errorf("INFO commandstats = %q, %v, want the three calls on a repeated, and none else", info, err)
+	}
 	for _, key := range []string{"a", "b"} {
 		if got, err := db.SMembers(t.Context(), key).Result(); len(got) != 1 || err != nil {
 			t.Errorf("%s = %q, %v, want one member", key, got, err)
