@@ -109,8 +109,8 @@ func TestTwoWorkersMakeOnePassPerInterval(t *testing.T) {
 		b.advance(passes*(interval+took) - 1)
 
 		var want []time.Duration
-		for i := range time.Duration(passes) {
-			want = append(want, i*(interval+took))
+		for at := time.Duration(0); len(want) < passes; at += interval + took {
+			want = append(want, at)
 		}
 		if diff := cmp.Diff(want, a.starts); diff != "" {
 			t.Errorf("the holder's passes (-want +got):\n%s", diff)

@@ -89,23 +89,21 @@ func (w *worker) leaseState(context.Context) (string, error) {
 
 // lead holds the lease for as long as it can, again and again, until ctx ends.
 func (w *worker) lead(ctx context.Context) error {
-	for {
-		term, err := w.lease.Wait(ctx, w.reportWaiting)
-		if ctx.Err() != nil && err != nil {
-			return nil // told to stop, which is not an error
-		}
-		if err != nil {
-			return err
+	for ctx.Err() == nil {
+		term, _ := w.lease.Wait(ctx, w.reportWaiting)
+		if term == nil {
+			break // Wait fails only when ctx ends: told to stop, which is not an error
 		}
 		w.setLeading(true)
 		w.log.Info("leading: this worker holds the lease and makes the passes")
-		err = w.makePasses(term.Context())
+		err := w.makePasses(term.Context())
 		w.setLeading(false)
 		w.release(term)
-		if err != nil || ctx.Err() != nil {
+		if err != nil {
 			return err
 		}
 	}
+	return nil
 }
 
 func (w *worker) release(term *lock.Term) {

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/bsm/redislock"
+
+	"headcount/internal/redistest"
+	"headcount/lock"
+)
+
+func TestOnce(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, redistest.Shared(t))
+	s.seed(t, "10001", "u1", 0)
+	out, err := s.once(t)
+	if err != nil {
+		t.Errorf("run() = %v, want nil", err)
+	}
+	if !strings.Contains(out, passComplete) || strings.Contains(out, "listening") {
+		t.Errorf("printed:\n%swant a complete pass and no listener", out)
+	}
+	s.wantCount(t, "10001", "1")
+	if s.exists(t, s.keys.Lease()) {
+		t.Error("the lease was not released")
+	}
+}
+
+func TestOnceHeldByAnother(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, redistest.Shared(t))
+	s.seed(t, "10001", "u1", 0)
+	if _, err := redislock.Obtain(t.Context(), s.Client(), s.keys.Lease(), time.Minute, nil); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.once(t)
+	if err != nil {
+		t.Errorf("run() = %v, want nil", err)
+	}
+	if !strings.Contains(out, `"msg":"no pass made: another worker holds the lease"`) {
+		t.Errorf("printed:\n%swant that no pass was made", out)
+	}
+	if s.exists(t, s.keys.Count("10001")) || s.exists(t, s.keys.LastPass()) {
+		t.Error("a pass was made")
+	}
+	if !s.exists(t, s.keys.Lease()) {
+		t.Error("the other's lease is gone")
+	}
+}
+
+func TestOnceRedisDown(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, redistest.Start(t))
+	s.Kill(t)
+	if _, err := s.once(t); !errors.Is(err, lock.ErrUnreachable) {
+		t.Errorf("run() = %v, want %v", err, lock.ErrUnreachable)
+	}
+}
+
+// One video that cannot be read costs no other its count.
+func TestOnceWithErrors(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, redistest.Start(t))
+	s.seed(t, "good", "u1", 0)
+	s.seed(t, "fine", "u1", 0)
+	s.seed(t, "bad", "u1", 0)
+	if err := s.Client().Set(t.Context(), s.keys.Count("bad"), "7", time.Minute).Err(); err != nil {
+		t.Fatal(err)
+	}
+	allowed := []any{"ACL", "SETUSER", "worker", "on", ">pw", "+@all"}
+	for _, key := range []string{s.keys.Online("good"), s.keys.Online("fine"), s.keys.Count("*"), s.keys.Lease(), s.keys.LastPass()} {
+		allowed = append(allowed, "~"+key)
+	}
+	if err := s.Client().Do(t.Context(), allowed...).Err(); err != nil {
+		t.Fatal(err)
+	}
+
+	out, err := s.once(t, "HEADCOUNT_REDIS_USERNAME=worker", "HEADCOUNT_REDIS_PASSWORD=pw")
+	if err == nil || !strings.Contains(err.Error(), `video "bad"`) || !strings.Contains(err.Error(), "NOPERM") {
+		t.Errorf("run() = %v, want what failed about the video", err)
+	}
+	if !strings.Contains(out, `"msg":"pass partial: what failed keeps its earlier count"`) || !strings.Contains(out, `"errors":`) {
+		t.Errorf("printed:\n%swant a partial pass with errors", out)
+	}
+	s.wantCount(t, "good", "1")
+	s.wantCount(t, "fine", "1")
+	s.wantCount(t, "bad", "7")
+	last := s.Client().HGetAll(t.Context(), s.keys.LastPass()).Val()
+	if last["errors"] == "0" || last["finished_at"] != "" {
+		t.Errorf("last pass = %v, want errors and no finished_at", last)
+	}
+	if s.exists(t, s.keys.Lease()) {
+		t.Error("the lease was not released")
+	}
+}
