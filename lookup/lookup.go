@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"strconv"
 	"time"
 
@@ -103,18 +104,23 @@ func (l *Lookup) load(ctx context.Context, videoID string) (value, outcome, erro
 		value
 		outcome
 	}
-	result := l.loads.DoChan(videoID, func() (any, error) {
+	result := l.loads.DoChan(videoID, func() (_ any, err error) {
+		defer func() { // or a fault in counting would end the process: this is a goroutine of its own
+			if fault := recover(); fault != nil {
+				err = fmt.Errorf("lookup: panic: %v\n%s", fault, debug.Stack())
+			}
+		}()
 		// It serves them all, so no one of them can cancel it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.o.Timeout)
 		defer cancel()
-		v, outcome, err := l.read(ctx, videoID)
+		v, outcome, failure := l.read(ctx, videoID)
 		now := time.Now()
-		if err == nil {
+		if failure == nil {
 			v.read = now
 		} else if last, known := l.known.GetIfPresent(videoID); known && now.Sub(last.read) < l.o.CountTTL {
 			v, outcome = last, stale
 		} else {
-			return nil, err
+			return nil, failure
 		}
 		// After a failure too, Redis is not asked again for as long as a value
 		// is cached, or every lookup would wait for a stalled Redis.

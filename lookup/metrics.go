@@ -27,7 +27,7 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	f := promauto.With(reg)
-	return &metrics{
+	m := &metrics{
 		lookups: f.NewCounterVec(prometheus.CounterOpts{
 			Name: "headcount_lookups_total",
 			Help: "Lookups by outcome: hit (from the count key), cached (from memory), computed (no count key, so the video was counted), missing (0: no count key and no viewers), stale (the last known value, as Redis did not answer), failed, rejected (bad id).",
@@ -38,6 +38,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Buckets: prometheus.ExponentialBuckets(0.00001, 4, 11),
 		}),
 	}
+	for _, o := range []outcome{hit, cached, computed, missing, stale, failed, rejected} {
+		m.lookups.WithLabelValues(string(o)) // from the start, or an alert on its rate misses the first
+	}
+	return m
 }
 
 func (m *metrics) observe(o outcome, took time.Duration) {

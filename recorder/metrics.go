@@ -28,7 +28,11 @@ type metrics struct {
 func newMetrics(reg prometheus.Registerer) *metrics {
 	f := promauto.With(reg)
 	counter := func(name, help string) *prometheus.CounterVec {
-		return f.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"outcome"})
+		c := f.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"outcome"})
+		for _, o := range []string{"recorded", "rejected", "busy", "abandoned", "failed"} {
+			c.WithLabelValues(o) // from the start, or an alert on its rate misses the first
+		}
+		return c
 	}
 	duration := f.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "headcount_record_duration_seconds",
