@@ -20,14 +20,14 @@ type memory struct {
 	window time.Duration // that due was reckoned with
 	seed   maphash.Seed
 
-	mu     sync.Mutex // masters of a cluster are swept side by side
-	print  []uint64   // of the video's id; 0 is a free place
-	due    []uint32   // Unix seconds: until then nobody in the hash can be stale
-	renew  []uint32   // Unix seconds: from then on the count key is written again though nothing changed
-	pass   []uint8    // the pass that has dealt with the video last, by its number
-	videos int        // places taken
-	number uint8      // of the latest pass, never 0
-	clocks map[string]reference
+	mu          sync.Mutex // masters of a cluster are swept side by side
+	fingerprint []uint64   // of the video's id; 0 is a free place
+	due         []uint32   // Unix seconds: until then nobody in the hash can be stale
+	renew       []uint32   // Unix seconds: from then on the count key is written again though nothing changed
+	pass        []uint8    // the pass that has dealt with the video last, by its number
+	videos      int        // places taken
+	number      uint8      // of the latest pass, never 0
+	clocks      map[string]reference
 }
 
 const (
@@ -50,7 +50,7 @@ func newMemory(window time.Duration) *memory {
 
 func (m *memory) allocate(places int) {
 	m.videos = 0
-	m.print = make([]uint64, places)
+	m.fingerprint = make([]uint64, places)
 	m.due = make([]uint32, places)
 	m.renew = make([]uint32, places)
 	m.pass = make([]uint8, places)
@@ -58,11 +58,11 @@ func (m *memory) allocate(places int) {
 
 // grow moves everything to the large table.
 func (m *memory) grow() {
-	prints, due, renew, pass := m.print, m.due, m.renew, m.pass
+	fingerprints, due, renew, pass := m.fingerprint, m.due, m.renew, m.pass
 	m.allocate(largeTable)
-	for i, print := range prints {
-		if print != 0 {
-			j := m.place(print)
+	for i, fingerprint := range fingerprints {
+		if fingerprint != 0 {
+			j := m.place(fingerprint)
 			m.due[j], m.renew[j], m.pass[j] = due[i], renew[i], pass[i]
 		}
 	}
@@ -79,17 +79,17 @@ func (m *memory) begin() uint8 {
 	return m.number
 }
 
-// place finds the place of a print. A new one takes a
-// free place or that of the video in its bucket which is due first.
-func (m *memory) place(print uint64) int {
-	bucket, _ := bits.Mul64(print, uint64(len(m.print)/bucketSize))
+// place finds the place of a fingerprint. A new one takes a free place, or that
+// of the video in its bucket which is due first.
+func (m *memory) place(fingerprint uint64) int {
+	bucket, _ := bits.Mul64(fingerprint, uint64(len(m.fingerprint)/bucketSize))
 	first := int(bucket) * bucketSize
 	victim := first
 	for i := first; i < first+bucketSize; i++ {
-		if m.print[i] == print {
+		if m.fingerprint[i] == fingerprint {
 			return i
 		}
-		if m.print[i] == 0 {
+		if m.fingerprint[i] == 0 {
 			victim = i
 			break
 		}
@@ -97,32 +97,32 @@ func (m *memory) place(print uint64) int {
 			victim = i
 		}
 	}
-	if m.print[victim] == 0 {
+	if m.fingerprint[victim] == 0 {
 		m.videos++
 	}
-	m.print[victim], m.due[victim], m.renew[victim], m.pass[victim] = print, 0, 0, 0
+	m.fingerprint[victim], m.due[victim], m.renew[victim], m.pass[victim] = fingerprint, 0, 0, 0
 	return victim
 }
 
 // sight is what the memory says when a key of a video comes by.
 type sight struct {
-	index   int    // of its place, as long as the print stands there
-	print   uint64 // of its id
-	handled bool   // this pass has dealt with the video already
-	due     int64  // Unix seconds; 0: unknown
-	renew   int64  // Unix seconds; 0: unknown
+	index       int    // of its place, as long as the fingerprint stands there
+	fingerprint uint64 // of its id
+	handled     bool   // this pass has dealt with the video already
+	due         int64  // Unix seconds; 0: unknown
+	renew       int64  // Unix seconds; 0: unknown
 }
 
 // see looks a video up and notes that the pass deals with it.
 func (m *memory) see(videoID string, pass uint8) sight {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	print := maphash.String(m.seed, videoID) | 1 // 0 is a free place
-	if len(m.print) == smallTable && m.videos > smallTable/4 {
+	fingerprint := maphash.String(m.seed, videoID) | 1 // 0 is a free place
+	if len(m.fingerprint) == smallTable && m.videos > smallTable/4 {
 		m.grow()
 	}
-	i := m.place(print)
-	s := sight{index: i, print: print, handled: m.pass[i] == pass, due: int64(m.due[i]), renew: int64(m.renew[i])}
+	i := m.place(fingerprint)
+	s := sight{index: i, fingerprint: fingerprint, handled: m.pass[i] == pass, due: int64(m.due[i]), renew: int64(m.renew[i])}
 	m.pass[i] = pass
 	return s
 }
@@ -131,7 +131,7 @@ func (m *memory) see(videoID string, pass uint8) sight {
 func (m *memory) keep(s sight, due, renew int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.print[s.index] == s.print {
+	if m.fingerprint[s.index] == s.fingerprint {
 		m.due[s.index], m.renew[s.index] = uint32(due), uint32(renew)
 	}
 }
@@ -141,7 +141,7 @@ func (m *memory) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.videos = 0
-	clear(m.print)
+	clear(m.fingerprint)
 	clear(m.due)
 	clear(m.renew)
 	clear(m.pass)

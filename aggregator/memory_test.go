@@ -260,14 +260,14 @@ func TestMemoryIsBounded(t *testing.T) {
 	if lost > videos/1000 {
 		t.Errorf("lost %d of %d videos, want next to none at this size", lost, videos)
 	}
-	if len(m.print) != largeTable {
-		t.Errorf("places: got %d, want %d", len(m.print), largeTable)
+	if len(m.fingerprint) != largeTable {
+		t.Errorf("places: got %d, want %d", len(m.fingerprint), largeTable)
 	}
 	for i := range largeTable + largeTable/8 {
 		m.see(strconv.Itoa(i), 2)
 	}
-	if len(m.print) != largeTable || m.videos > largeTable {
-		t.Errorf("got %d videos in %d places, want no more than %d", m.videos, len(m.print), largeTable)
+	if len(m.fingerprint) != largeTable || m.videos > largeTable {
+		t.Errorf("got %d videos in %d places, want no more than %d", m.videos, len(m.fingerprint), largeTable)
 	}
 }
 
@@ -279,7 +279,7 @@ func TestMemoryDropsWhatIsDueFirst(t *testing.T) {
 	var full []string // one more than its bucket holds
 	for i := 0; full == nil; i++ {
 		video := strconv.Itoa(i)
-		bucket, _ := bits.Mul64(printOf(m, video), uint64(len(m.print)/bucketSize))
+		bucket, _ := bits.Mul64(printOf(m, video), uint64(len(m.fingerprint)/bucketSize))
 		if perBucket[bucket] = append(perBucket[bucket], video); len(perBucket[bucket]) > bucketSize {
 			full = perBucket[bucket]
 		}
@@ -290,7 +290,7 @@ func TestMemoryDropsWhatIsDueFirst(t *testing.T) {
 	m.see(full[bucketSize], 0)
 	for i, video := range full {
 		dueFirst := i == bucketSize-3 // at 100
-		if there := slices.Contains(m.print, printOf(m, video)); there == dueFirst {
+		if there := slices.Contains(m.fingerprint, printOf(m, video)); there == dueFirst {
 			t.Errorf("video %d of the bucket: in the memory: %v, want %v", i, there, !dueFirst)
 		}
 	}

@@ -130,7 +130,7 @@ func (s *sweep) publish(ctx context.Context, finished []*reading) (again []*read
 		w := queued[i]
 		s.settle(r, w)
 		if w.hash != nil && w.hash.Val() > 0 {
-			again = append(again, &reading{video: r.video, key: r.key, sight: sight{index: r.index, print: r.print}})
+			again = append(again, &reading{video: r.video, key: r.key, sight: sight{index: r.index, fingerprint: r.fingerprint}})
 		}
 	}
 	return again

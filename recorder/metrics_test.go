@@ -44,12 +44,14 @@ func TestOutcomesAreCounted(t *testing.T) {
 # HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller gave up), failed (Redis).
 # TYPE headcount_plays_total counter
 headcount_plays_total{outcome="abandoned"} 1
+headcount_plays_total{outcome="busy"} 0
 headcount_plays_total{outcome="failed"} 2
 headcount_plays_total{outcome="recorded"} 2
 headcount_plays_total{outcome="rejected"} 1
 # HELP headcount_leaves_total Leaves by outcome, as for plays.
 # TYPE headcount_leaves_total counter
 headcount_leaves_total{outcome="abandoned"} 1
+headcount_leaves_total{outcome="busy"} 0
 headcount_leaves_total{outcome="failed"} 1
 headcount_leaves_total{outcome="recorded"} 1
 headcount_leaves_total{outcome="rejected"} 1
@@ -72,11 +74,18 @@ func TestBusyIsCounted(t *testing.T) {
 	want := `
 # HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller gave up), failed (Redis).
 # TYPE headcount_plays_total counter
+headcount_plays_total{outcome="abandoned"} 0
 headcount_plays_total{outcome="busy"} 1
+headcount_plays_total{outcome="failed"} 0
 headcount_plays_total{outcome="recorded"} 2
+headcount_plays_total{outcome="rejected"} 0
 # HELP headcount_leaves_total Leaves by outcome, as for plays.
 # TYPE headcount_leaves_total counter
+headcount_leaves_total{outcome="abandoned"} 0
 headcount_leaves_total{outcome="busy"} 1
+headcount_leaves_total{outcome="failed"} 0
+headcount_leaves_total{outcome="recorded"} 0
+headcount_leaves_total{outcome="rejected"} 0
 `
 	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "headcount_plays_total", "headcount_leaves_total"); err != nil {
 		t.Error(err)
