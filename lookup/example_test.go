@@ -20,7 +20,11 @@ func Example() {
 		return
 	}
 	defer server.Close()
-	rdb := redis.NewClient(&redis.Options{Addr: server.Addr(), ContextTimeoutEnabled: true})
+	rdb := redis.NewClient(&redis.Options{
+		Addr:                  server.Addr(),
+		Protocol:              2, // miniredis answers HRANDFIELD in version 3 as no Redis does
+		ContextTimeoutEnabled: true,
+	})
 	defer func() { _ = rdb.Close() }()
 
 	k := keys.New("video")
