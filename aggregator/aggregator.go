@@ -12,7 +12,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -22,7 +21,6 @@ import (
 
 	"headcount/internal/counts"
 	"headcount/internal/keys"
-	"headcount/internal/redisclient"
 )
 
 // Options configure an Aggregator.
@@ -111,43 +109,23 @@ func (a *Aggregator) Pass(ctx context.Context) (Summary, error) {
 }
 
 func (a *Aggregator) sweepAll(ctx context.Context) (Summary, error) {
-	started, err := a.rdb.Time(ctx).Result()
-	if err != nil {
-		return Summary{Errors: 1}, fmt.Errorf("aggregator: ask Redis for the time: %w", err)
+	p, sweeps, err := a.begin(ctx)
+	if len(sweeps) == 0 { // no server could be reached at all
+		return Summary{Errors: 1}, err
 	}
-	sum := Summary{Started: started.Truncate(time.Second)}
-	p := a.newPass(ctx, sum.Started)
-
-	var mu sync.Mutex // the masters of a cluster are swept side by side
-	err = redisclient.ForEachMaster(ctx, a.rdb, func(ctx context.Context, node redis.UniversalClient) error {
-		s, err := p.newSweep(ctx, node)
-		if err == nil {
-			err = s.run(ctx)
-		}
-		mu.Lock()
-		defer mu.Unlock()
+	sum := Summary{Started: p.now}
+	if err != nil {
+		sum.Errors++
+	}
+	err = errors.Join(err, sideBySide(sweeps, func(s *sweep) error { return s.run(ctx) }))
+	for _, s := range sweeps {
 		sum.add(&s.sum)
-		return err
-	})
+	}
 	if ctx.Err() != nil {
 		return sum, err
 	}
-	if err != nil && sum.Errors == 0 {
-		sum.Errors = 1 // no server could be reached at all
-	}
+	sum.Finished = sweeps[0].clock.at(time.Now()).Truncate(time.Second)
 	return sum, errors.Join(err, a.conclude(ctx, &sum))
-}
-
-// newPass gets a pass ready, with what is remembered from the last one.
-func (a *Aggregator) newPass(ctx context.Context, now time.Time) pass {
-	p := pass{Aggregator: a, window: time.Duration(a.window.Load()), memory: a.kept.Load()}
-	if p.memory == nil || p.memory.window != p.window {
-		p.memory = newMemory(p.window)
-		a.kept.Store(p.memory)
-	}
-	p.number = p.memory.begin()
-	p.trusted = a.trusted(ctx, now)
-	return p
 }
 
 // trusted is how long every count that is right may be left unwritten by a
@@ -168,12 +146,6 @@ func (a *Aggregator) trusted(ctx context.Context, now time.Time) time.Duration {
 // conclude writes down the pass for everybody to read, and warns where it found
 // nothing although there is something: often a wrong prefix or database.
 func (a *Aggregator) conclude(ctx context.Context, sum *Summary) error {
-	finished, err := a.rdb.Time(ctx).Result()
-	if err != nil {
-		sum.Errors++
-		return fmt.Errorf("aggregator: ask Redis for the time: %w", err)
-	}
-	sum.Finished = finished.Truncate(time.Second)
 	if err := a.writeLastPass(ctx, sum); err != nil {
 		sum.Errors++
 		return fmt.Errorf("aggregator: write %s: %w", a.o.Keys.LastPass(), err)
@@ -237,11 +209,12 @@ const maxCount = 10_000
 // more than 10,000 viewers is answered by its length, which may include some
 // who left since the last pass; at is zero then, and nothing is published.
 func (a *Aggregator) Count(ctx context.Context, videoID string) (viewers int64, at time.Time, err error) {
-	p := pass{Aggregator: a, window: time.Duration(a.window.Load())}
-	s, err := p.newSweep(ctx, a.rdb)
+	now, err := a.rdb.Time(ctx).Result()
 	if err != nil {
-		return 0, time.Time{}, err
+		return 0, time.Time{}, fmt.Errorf("aggregator: ask Redis for the time: %w", err)
 	}
+	s := &sweep{pass: &pass{Aggregator: a, window: time.Duration(a.window.Load())}, node: a.rdb}
+	s.setClocks(now, now)
 	length, err := a.rdb.HLen(ctx, a.o.Keys.Online(videoID)).Result()
 	switch {
 	case redis.HasErrorPrefix(err, "WRONGTYPE"):

@@ -19,113 +19,118 @@ import (
 )
 
 func TestPassCountsWhoIsWithinTheWindowAndEvictsTheRest(t *testing.T) {
-	e := shared(t)
-	e.seed("10001", map[string]int64{"now": 0, "nearly": 590, "just gone": 601, "long gone": 86400})
-	e.seed("10002", map[string]int64{"gone": 700})
+	onEach(t, func(t *testing.T, e *env) {
+		e.seed("10001", map[string]int64{"now": 0, "nearly": 590, "just gone": 601, "long gone": 86400})
+		e.seed("10002", map[string]int64{"gone": 700})
 
-	sum := e.pass()
+		sum := e.pass()
 
-	e.wantCounts(map[string]string{"10001": "2", "10002": "0"})
-	e.wantViewers("10001", "now", "nearly")
-	e.wantViewers("10002")
-	if n := e.raw.Exists(t.Context(), e.k.Online("10002")).Val(); n != 0 {
-		t.Error("the emptied hash still exists")
-	}
-	got := Summary{Videos: sum.Videos, Viewers: sum.Viewers, Evicted: sum.Evicted, Healed: sum.Healed}
-	want := Summary{Videos: 1, Viewers: 2, Evicted: 3, Healed: 1}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("summary (-want +got):\n%s", diff)
-	}
+		e.wantCounts(map[string]string{"10001": "2", "10002": "0"})
+		e.wantViewers("10001", "now", "nearly")
+		e.wantViewers("10002")
+		if n := e.raw.Exists(t.Context(), e.k.Online("10002")).Val(); n != 0 {
+			t.Error("the emptied hash still exists")
+		}
+		got := Summary{Videos: sum.Videos, Viewers: sum.Viewers, Evicted: sum.Evicted, Healed: sum.Healed}
+		want := Summary{Videos: 1, Viewers: 2, Evicted: 3, Healed: 1}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("summary (-want +got):\n%s", diff)
+		}
+	})
 }
 
 // Whoever comes back between the pass's read and its eviction is not evicted,
 // and is counted by that very pass.
 func TestPassKeepsAViewerWhoReturnsMeanwhile(t *testing.T) {
-	e := shared(t)
-	e.seed("10001", map[string]int64{"back": 700, "gone": 700})
-	e.rdb.AddHook(hook{before: func(ctx context.Context, cmds []redis.Cmder) {
-		if names(cmds[0], "evalsha", e.k.Online("10001")) {
-			e.seed("10001", map[string]int64{"back": 0})
+	onEach(t, func(t *testing.T, e *env) {
+		e.seed("10001", map[string]int64{"back": 700, "gone": 700})
+		e.intercept(hook{before: func(ctx context.Context, cmds []redis.Cmder) {
+			if names(cmds[0], "evalsha", e.k.Online("10001")) {
+				e.seed("10001", map[string]int64{"back": 0})
+			}
+		}})
+
+		sum := e.pass()
+
+		e.wantCounts(map[string]string{"10001": "1"})
+		e.wantViewers("10001", "back")
+		if sum.Evicted != 1 {
+			t.Errorf("evicted: got %d, want 1", sum.Evicted)
 		}
-	}})
-
-	sum := e.pass()
-
-	e.wantCounts(map[string]string{"10001": "1"})
-	e.wantViewers("10001", "back")
-	if sum.Evicted != 1 {
-		t.Errorf("evicted: got %d, want 1", sum.Evicted)
-	}
+	})
 }
 
 // The window is that of the pass's beginning, however long it takes.
 func TestPassCountsWhoGoesStaleWhileItRuns(t *testing.T) {
-	e := shared(t)
-	var began int64 // the pass's own reading of the clock
-	e.rdb.AddHook(hook{
-		before: func(ctx context.Context, cmds []redis.Cmder) {
-			if names(cmds[0], "hrandfield", e.k.Online("10001")) {
-				for e.now() < began+2 { // Redis's clock is all there is to wait for
-					must(t, ctx.Err())
+	onEach(t, func(t *testing.T, e *env) {
+		var began int64 // the pass's own reading of the clock
+		e.intercept(hook{
+			before: func(ctx context.Context, cmds []redis.Cmder) {
+				if names(cmds[0], "hrandfield", e.k.Online("10001")) {
+					for e.now() < began+2 { // Redis's clock is all there is to wait for
+						must(t, ctx.Err())
+					}
 				}
-			}
-		},
-		after: func(_ context.Context, cmds []redis.Cmder) {
-			if now, ok := cmds[0].(*redis.TimeCmd); ok {
-				began = now.Val().Unix()
-				e.seedValues("10001", map[string]string{"at the edge": strconv.FormatInt(began-600, 10)})
-			}
-		},
+			},
+			after: func(_ context.Context, cmds []redis.Cmder) {
+				if now, ok := cmds[0].(*redis.TimeCmd); ok {
+					began = now.Val().Unix()
+					e.seedValues("10001", map[string]string{"at the edge": strconv.FormatInt(began-600, 10)})
+				}
+			},
+		})
+		if _, err := e.agg.Pass(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		e.wantCounts(map[string]string{"10001": "1"})
 	})
-	if _, err := e.agg.Pass(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	e.wantCounts(map[string]string{"10001": "1"})
 }
 
 func TestPassCountsEachSizeExactly(t *testing.T) {
-	e := shared(t)
-	for _, n := range []int{1, 127, 129, 513, 100_000} {
-		e.seedMany(fmt.Sprint(n), n, 5)
-		e.seedMany(fmt.Sprint(n), n/3, 700)
-	}
-	sum := e.pass()
-	want := map[string]string{}
-	for _, n := range []int{1, 127, 129, 513, 100_000} {
-		want[fmt.Sprint(n)] = fmt.Sprint(n)
-	}
-	e.wantCounts(want)
-	if wantViewers := int64(1 + 127 + 129 + 513 + 100_000); sum.Viewers != wantViewers {
-		t.Errorf("viewers: got %d, want %d", sum.Viewers, wantViewers)
-	}
+	onEach(t, func(t *testing.T, e *env) {
+		for _, n := range []int{1, 127, 129, 513, 100_000} {
+			e.seedMany(fmt.Sprint(n), n, 5)
+			e.seedMany(fmt.Sprint(n), n/3, 700)
+		}
+		sum := e.pass()
+		want := map[string]string{}
+		for _, n := range []int{1, 127, 129, 513, 100_000} {
+			want[fmt.Sprint(n)] = fmt.Sprint(n)
+		}
+		e.wantCounts(want)
+		if wantViewers := int64(1 + 127 + 129 + 513 + 100_000); sum.Viewers != wantViewers {
+			t.Errorf("viewers: got %d, want %d", sum.Viewers, wantViewers)
+		}
+	})
 }
 
 // HSCAN may return a viewer more than once, also on several pages.
 func TestPassCountsAViewerOnceWhenHSCANReturnsItTwice(t *testing.T) {
-	e := shared(t)
-	e.seedMany("large", 2000, 0)
-	e.seed("large", map[string]int64{"gone": 700})
-	var first []string // of the large hash's viewers
-	e.rdb.AddHook(hook{after: func(_ context.Context, cmds []redis.Cmder) {
-		for _, cmd := range cmds {
-			page, ok := cmd.(*redis.ScanCmd)
-			if !ok || !names(cmd, "hscan", e.k.Online("large")) {
-				continue
+	onEach(t, func(t *testing.T, e *env) {
+		e.seedMany("large", 2000, 0)
+		e.seed("large", map[string]int64{"gone": 700})
+		var first []string // of the large hash's viewers
+		e.intercept(hook{after: func(_ context.Context, cmds []redis.Cmder) {
+			for _, cmd := range cmds {
+				page, ok := cmd.(*redis.ScanCmd)
+				if !ok || !names(cmd, "hscan", e.k.Online("large")) {
+					continue
+				}
+				values, cursor := page.Val()
+				if first == nil {
+					first = slices.Clone(values[:20])
+				}
+				page.SetVal(append(values, first...), cursor)
 			}
-			values, cursor := page.Val()
-			if first == nil {
-				first = slices.Clone(values[:20])
-			}
-			page.SetVal(append(values, first...), cursor)
+		}})
+
+		sum := e.pass()
+
+		e.wantCounts(map[string]string{"large": "2000"})
+		if sum.Evicted != 1 || sum.Viewers != 2000 {
+			t.Errorf("got %d evicted and %d viewers, want 1 and 2000", sum.Evicted, sum.Viewers)
 		}
-	}})
-
-	sum := e.pass()
-
-	e.wantCounts(map[string]string{"large": "2000"})
-	if sum.Evicted != 1 || sum.Viewers != 2000 {
-		t.Errorf("got %d evicted and %d viewers, want 1 and 2000", sum.Evicted, sum.Viewers)
-	}
+	})
 }
 
 // A fault with one video leaves its earlier count, and no one else's.
@@ -135,196 +140,198 @@ func TestPassIsPartialWhereAVideoFails(t *testing.T) {
 		{"read", "hrandfield"}, {"evict", "evalsha"}, {"publish", "set"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
-			e := shared(t)
-			e.seed("bad", map[string]int64{"a": 0})
-			e.seed("good", map[string]int64{"a": 0})
-			e.pass()
-			finished := e.raw.HGet(t.Context(), e.k.LastPass(), "finished_at").Val()
-			e.seed("bad", map[string]int64{"b": 0, "gone": 700})
-			e.seed("good", map[string]int64{"b": 0, "gone": 700})
-			e.newWorker() // one that remembers would not read these again yet
-			key := map[string]string{"hrandfield": e.k.Online("bad"), "evalsha": e.k.Online("bad"), "set": e.k.Count("bad")}[tc.command]
-			failing := true
-			e.rdb.AddHook(hook{
-				before: func(_ context.Context, cmds []redis.Cmder) {
-					for _, cmd := range cmds { // the write itself must not happen either
-						if failing && names(cmd, "set", key) {
-							cmd.Args()[0] = "get"
+			onEach(t, func(t *testing.T, e *env) {
+				e.seed("bad", map[string]int64{"a": 0})
+				e.seed("good", map[string]int64{"a": 0})
+				e.pass()
+				finished := e.raw.HGet(t.Context(), e.k.LastPass(), "finished_at").Val()
+				e.seed("bad", map[string]int64{"b": 0, "gone": 700})
+				e.seed("good", map[string]int64{"b": 0, "gone": 700})
+				e.newWorker() // one that remembers would not read these again yet
+				key := map[string]string{"hrandfield": e.k.Online("bad"), "evalsha": e.k.Online("bad"), "set": e.k.Count("bad")}[tc.command]
+				failing := true
+				e.intercept(hook{
+					before: func(_ context.Context, cmds []redis.Cmder) {
+						for _, cmd := range cmds { // the write itself must not happen either
+							if failing && names(cmd, "set", key) {
+								cmd.Args()[0] = "get"
+							}
 						}
-					}
-				},
-				after: func(_ context.Context, cmds []redis.Cmder) {
-					for _, cmd := range cmds {
-						if failing && (names(cmd, tc.command, key) || names(cmd, "get", key)) {
-							cmd.SetErr(broken)
+					},
+					after: func(_ context.Context, cmds []redis.Cmder) {
+						for _, cmd := range cmds {
+							if failing && (names(cmd, tc.command, key) || names(cmd, "get", key)) {
+								cmd.SetErr(broken)
+							}
 						}
-					}
-				},
+					},
+				})
+
+				sum, err := e.agg.Pass(t.Context())
+
+				if !errors.Is(err, broken) {
+					t.Errorf("error: got %v, want one that wraps %q", err, broken)
+				}
+				if sum.Errors != 1 {
+					t.Errorf("errors: got %d, want 1", sum.Errors)
+				}
+				e.wantCounts(map[string]string{"bad": "1", "good": "2"})
+				last := e.raw.HGetAll(t.Context(), e.k.LastPass()).Val()
+				if last["errors"] != "1" || last["finished_at"] != finished {
+					t.Errorf("last pass: got errors %s, finished_at %s; want 1, and %s as of the last complete pass", last["errors"], last["finished_at"], finished)
+				}
+
+				failing = false
+				e.pass()
+				e.wantCounts(map[string]string{"bad": "2", "good": "2"})
 			})
-
-			sum, err := e.agg.Pass(t.Context())
-
-			if !errors.Is(err, broken) {
-				t.Errorf("error: got %v, want one that wraps %q", err, broken)
-			}
-			if sum.Errors != 1 {
-				t.Errorf("errors: got %d, want 1", sum.Errors)
-			}
-			e.wantCounts(map[string]string{"bad": "1", "good": "2"})
-			last := e.raw.HGetAll(t.Context(), e.k.LastPass()).Val()
-			if last["errors"] != "1" || last["finished_at"] != finished {
-				t.Errorf("last pass: got errors %s, finished_at %s; want 1, and %s as of the last complete pass", last["errors"], last["finished_at"], finished)
-			}
-
-			failing = false
-			e.pass()
-			e.wantCounts(map[string]string{"bad": "2", "good": "2"})
 		})
 	}
 }
 
 // A scan that breaks off has not seen everything: nothing becomes 0 by that.
 func TestPassIsPartialWhereTheScanFails(t *testing.T) {
-	e := shared(t)
-	broken := errors.New("broken on purpose")
-	for i := range 3000 { // several SCANs long
-		e.seed(fmt.Sprint(i), map[string]int64{"a": 0})
-	}
-	e.pass()
-	scans, failing := 0, true
-	e.rdb.AddHook(hook{after: func(_ context.Context, cmds []redis.Cmder) {
-		if names(cmds[0], "scan", "") && failing {
-			if scans++; scans == 3 {
-				cmds[0].SetErr(broken)
+	onEach(t, func(t *testing.T, e *env) {
+		broken := errors.New("broken on purpose")
+		e.seedVideos(3000, map[string]int64{"a": 0})
+		e.pass()
+		scans, failing := 0, true
+		e.intercept(hook{after: func(_ context.Context, cmds []redis.Cmder) {
+			if names(cmds[0], "scan", "") && failing {
+				if scans++; scans == 3 {
+					cmds[0].SetErr(broken)
+				}
 			}
+		}})
+
+		sum, err := e.agg.Pass(t.Context())
+
+		if !errors.Is(err, broken) || sum.Errors != 1 || sum.Videos == 0 {
+			t.Errorf("got %d videos, %d errors and error %v; want some, 1 and %v", sum.Videos, sum.Errors, err, broken)
 		}
-	}})
-
-	sum, err := e.agg.Pass(t.Context())
-
-	if !errors.Is(err, broken) || sum.Errors != 1 || sum.Videos == 0 {
-		t.Errorf("got %d videos, %d errors and error %v; want some, 1 and %v", sum.Videos, sum.Errors, err, broken)
-	}
-	for i := range 3000 {
-		e.wantCounts(map[string]string{fmt.Sprint(i): "1"})
-	}
-	failing = false
-	if sum := e.pass(); sum.Videos != 3000 {
-		t.Errorf("videos of the next pass: got %d, want 3000", sum.Videos)
-	}
+		e.wantEach(3000, "1")
+		failing = false
+		if sum := e.pass(); sum.Videos != 3000 {
+			t.Errorf("videos of the next pass: got %d, want 3000", sum.Videos)
+		}
+	})
 }
 
 func TestPassLeavesNoKeyWithoutTTL(t *testing.T) {
-	e := shared(t)
-	ctx := t.Context()
-	e.seed("bare", map[string]int64{"a": 0})
-	must(t, e.raw.Set(ctx, e.k.Count("bare"), 7, 0).Err())
-	must(t, e.raw.Set(ctx, e.k.Count("gone"), 7, 0).Err())
-	must(t, e.raw.Set(ctx, e.k.Count("gone and 0"), 0, 0).Err())
+	onEach(t, func(t *testing.T, e *env) {
+		ctx := t.Context()
+		e.seed("bare", map[string]int64{"a": 0})
+		must(t, e.raw.Set(ctx, e.k.Count("bare"), 7, 0).Err())
+		must(t, e.raw.Set(ctx, e.k.Count("gone"), 7, 0).Err())
+		must(t, e.raw.Set(ctx, e.k.Count("gone and 0"), 0, 0).Err())
 
-	sum := e.pass()
+		sum := e.pass()
 
-	e.wantTTL(e.k.Online("bare"), keyTTL-5*time.Second, keyTTL)
-	const jittered = countTTL + countTTL/50
-	for _, video := range []string{"bare", "gone", "gone and 0"} {
-		e.wantTTL(e.k.Count(video), countTTL-5*time.Second, jittered)
-	}
-	e.wantTTL(e.k.LastPass(), keyTTL-5*time.Second, keyTTL)
-	e.wantCounts(map[string]string{"bare": "1", "gone": "0", "gone and 0": "0"})
-	if sum.Healed != 2 {
-		t.Errorf("healed: got %d, want 2: a hash, and a count of 0", sum.Healed)
-	}
-	if sum := e.pass(); sum.Healed != 0 {
-		t.Errorf("healed by the next pass: got %d, want 0", sum.Healed)
-	}
+		e.wantTTL(e.k.Online("bare"), keyTTL-5*time.Second, keyTTL)
+		const jittered = countTTL + countTTL/50
+		for _, video := range []string{"bare", "gone", "gone and 0"} {
+			e.wantTTL(e.k.Count(video), countTTL-5*time.Second, jittered)
+		}
+		e.wantTTL(e.k.LastPass(), keyTTL-5*time.Second, keyTTL)
+		e.wantCounts(map[string]string{"bare": "1", "gone": "0", "gone and 0": "0"})
+		if sum.Healed != 2 {
+			t.Errorf("healed: got %d, want 2: a hash, and a count of 0", sum.Healed)
+		}
+		if sum := e.pass(); sum.Healed != 0 {
+			t.Errorf("healed by the next pass: got %d, want 0", sum.Healed)
+		}
+	})
 }
 
 // A program that beats by HSET alone never renews the TTL: the pass does before
 // the hash would take its viewers along.
 func TestPassRenewsATTLThatWouldLoseAViewer(t *testing.T) {
-	e := shared(t)
-	ctx := t.Context()
-	e.seed("foreign", map[string]int64{"a": 0})
-	must(t, e.raw.Expire(ctx, e.k.Online("foreign"), time.Minute).Err())
-	e.seed("ours", map[string]int64{"a": 400})
-	must(t, e.raw.Expire(ctx, e.k.Online("ours"), keyTTL-400*time.Second).Err())
+	onEach(t, func(t *testing.T, e *env) {
+		ctx := t.Context()
+		e.seed("foreign", map[string]int64{"a": 0})
+		must(t, e.raw.Expire(ctx, e.k.Online("foreign"), time.Minute).Err())
+		e.seed("ours", map[string]int64{"a": 400})
+		must(t, e.raw.Expire(ctx, e.k.Online("ours"), keyTTL-400*time.Second).Err())
 
-	if sum := e.pass(); sum.Healed != 1 {
-		t.Errorf("healed: got %d, want 1", sum.Healed)
-	}
-	e.wantTTL(e.k.Online("foreign"), keyTTL-5*time.Second, keyTTL)
-	e.wantTTL(e.k.Online("ours"), keyTTL-405*time.Second, keyTTL-400*time.Second)
+		if sum := e.pass(); sum.Healed != 1 {
+			t.Errorf("healed: got %d, want 1", sum.Healed)
+		}
+		e.wantTTL(e.k.Online("foreign"), keyTTL-5*time.Second, keyTTL)
+		e.wantTTL(e.k.Online("ours"), keyTTL-405*time.Second, keyTTL-400*time.Second)
+	})
 }
 
 func TestPassEvictsWhatIsNoPlausibleTime(t *testing.T) {
-	e := shared(t)
-	now := e.now()
-	at := func(offset int64) string { return strconv.FormatInt(now+offset, 10) }
-	e.seedValues("10001", map[string]string{
-		"now":              at(0),
-		"fraction":         at(-5) + ".25",
-		"two minutes fast": at(119),
-		"two minutes slow": at(-120),
-		"tomorrow":         at(86400),
-		"milliseconds":     at(0) + "000",
-		"text":             "yesterday",
-		"empty":            "",
-		"zero":             "0",
-		"negative":         "-5",
-		"hexadecimal":      "0x7fffffff",
-		"exponent":         "1e9",
-		"not a number":     "nan",
-		"spaces":           " " + at(0),
-		"two points":       at(0) + ".1.2",
-		"endless":          strings.Repeat("9", 60),
-		"stale":            at(-700),
+	onEach(t, func(t *testing.T, e *env) {
+		now := e.now()
+		at := func(offset int64) string { return strconv.FormatInt(now+offset, 10) }
+		e.seedValues("10001", map[string]string{
+			"now":              at(0),
+			"fraction":         at(-5) + ".25",
+			"two minutes fast": at(119),
+			"two minutes slow": at(-120),
+			"tomorrow":         at(86400),
+			"milliseconds":     at(0) + "000",
+			"text":             "yesterday",
+			"empty":            "",
+			"zero":             "0",
+			"negative":         "-5",
+			"hexadecimal":      "0x7fffffff",
+			"exponent":         "1e9",
+			"not a number":     "nan",
+			"spaces":           " " + at(0),
+			"two points":       at(0) + ".1.2",
+			"endless":          strings.Repeat("9", 60),
+			"stale":            at(-700),
+		})
+
+		sum := e.pass()
+
+		e.wantViewers("10001", "now", "fraction", "two minutes fast", "two minutes slow")
+		e.wantCounts(map[string]string{"10001": "4"})
+		if sum.Invalid != 12 || sum.Evicted != 13 {
+			t.Errorf("got %d invalid of %d evicted, want 12 of 13", sum.Invalid, sum.Evicted)
+		}
+		if got := testutil.ToFloat64(e.agg.metrics.invalid); got != 12 {
+			t.Errorf("headcount_invalid_values_total: got %v, want 12", got)
+		}
 	})
-
-	sum := e.pass()
-
-	e.wantViewers("10001", "now", "fraction", "two minutes fast", "two minutes slow")
-	e.wantCounts(map[string]string{"10001": "4"})
-	if sum.Invalid != 12 || sum.Evicted != 13 {
-		t.Errorf("got %d invalid of %d evicted, want 12 of 13", sum.Invalid, sum.Evicted)
-	}
-	if got := testutil.ToFloat64(e.agg.metrics.invalid); got != 12 {
-		t.Errorf("headcount_invalid_values_total: got %v, want 12", got)
-	}
 }
 
 func TestPassLeavesForeignKeysAlone(t *testing.T) {
-	e := shared(t)
-	ctx := t.Context()
-	must(t, e.raw.Set(ctx, e.k.Online("string"), "x", 0).Err())
-	must(t, e.raw.RPush(ctx, e.k.Online("list"), "x").Err())
-	must(t, e.raw.XAdd(ctx, &redis.XAddArgs{Stream: e.k.Online("stream"), ID: "1-1", Values: []any{"f", "v"}}).Err())
-	must(t, e.raw.HSet(ctx, e.k.Count("hash"), "u", "1").Err())
-	must(t, e.raw.RPush(ctx, e.k.Count("counted"), "x").Err())
-	e.seed("counted", map[string]int64{"a": 0, "gone": 700})
-	e.seed("fine", map[string]int64{"a": 0})
-	foreign := []string{e.k.Online("string"), e.k.Online("list"), e.k.Online("stream"), e.k.Count("hash"), e.k.Count("counted")}
-	before := dump(e, foreign)
+	onEach(t, func(t *testing.T, e *env) {
+		ctx := t.Context()
+		must(t, e.raw.Set(ctx, e.k.Online("string"), "x", 0).Err())
+		must(t, e.raw.RPush(ctx, e.k.Online("list"), "x").Err())
+		must(t, e.raw.XAdd(ctx, &redis.XAddArgs{Stream: e.k.Online("stream"), ID: "1-1", Values: []any{"f", "v"}}).Err())
+		must(t, e.raw.HSet(ctx, e.k.Count("hash"), "u", "1").Err())
+		must(t, e.raw.RPush(ctx, e.k.Count("counted"), "x").Err())
+		e.seed("counted", map[string]int64{"a": 0, "gone": 700})
+		e.seed("fine", map[string]int64{"a": 0})
+		foreign := []string{e.k.Online("string"), e.k.Online("list"), e.k.Online("stream"), e.k.Count("hash"), e.k.Count("counted")}
+		before := dump(e, foreign)
 
-	for range 3 {
-		if sum := e.pass(); sum.Foreign != int64(len(foreign)) {
-			t.Errorf("foreign keys: got %d, want %d", sum.Foreign, len(foreign))
+		for range 3 {
+			if sum := e.pass(); sum.Foreign != int64(len(foreign)) {
+				t.Errorf("foreign keys: got %d, want %d", sum.Foreign, len(foreign))
+			}
 		}
-	}
 
-	if diff := cmp.Diff(before, dump(e, foreign)); diff != "" {
-		t.Errorf("foreign keys changed (-before +after):\n%s", diff)
-	}
-	e.wantCounts(map[string]string{"fine": "1"})
-	e.wantViewers("counted", "a")
-	var reported []string
-	for _, entry := range e.logs.FilterMessageSnippet("another type").All() {
-		reported = append(reported, entry.ContextMap()["key"].(string))
-	}
-	slices.Sort(reported)
-	slices.Sort(foreign)
-	if diff := cmp.Diff(foreign, reported); diff != "" {
-		t.Errorf("keys reported over three passes (-want +got):\n%s", diff)
-	}
+		if diff := cmp.Diff(before, dump(e, foreign)); diff != "" {
+			t.Errorf("foreign keys changed (-before +after):\n%s", diff)
+		}
+		e.wantCounts(map[string]string{"fine": "1"})
+		e.wantViewers("counted", "a")
+		var reported []string
+		for _, entry := range e.logs.FilterMessageSnippet("another type").All() {
+			reported = append(reported, entry.ContextMap()["key"].(string))
+		}
+		slices.Sort(reported)
+		slices.Sort(foreign)
+		if diff := cmp.Diff(foreign, reported); diff != "" {
+			t.Errorf("keys reported over three passes (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func dump(e *env, names []string) map[string]string {
@@ -337,159 +344,162 @@ func dump(e *env, names []string) map[string]string {
 }
 
 func TestPassShowsZeroOnceTheHashIsGone(t *testing.T) {
-	e := shared(t)
-	ctx := t.Context()
-	for _, video := range []string{"deleted", "expired", "other type", "stays"} {
-		e.seed(video, map[string]int64{"a": 0})
-	}
-	e.pass()
-	e.wantCounts(map[string]string{"deleted": "1", "expired": "1", "other type": "1", "stays": "1"})
+	onEach(t, func(t *testing.T, e *env) {
+		ctx := t.Context()
+		for _, video := range []string{"deleted", "expired", "other type", "stays"} {
+			e.seed(video, map[string]int64{"a": 0})
+		}
+		e.pass()
+		e.wantCounts(map[string]string{"deleted": "1", "expired": "1", "other type": "1", "stays": "1"})
 
-	must(t, e.raw.Del(ctx, e.k.Online("deleted")).Err())
-	must(t, e.raw.PExpire(ctx, e.k.Online("expired"), time.Millisecond).Err())
-	for e.raw.Exists(ctx, e.k.Online("expired")).Val() == 1 { // until Redis's clock has moved
-		must(t, ctx.Err())
-	}
-	must(t, e.raw.Set(ctx, e.k.Online("other type"), "x", 0).Err())
-	e.pass()
-	e.wantCounts(map[string]string{"deleted": "0", "expired": "0", "other type": "0", "stays": "1"})
+		must(t, e.raw.Del(ctx, e.k.Online("deleted")).Err())
+		must(t, e.raw.PExpire(ctx, e.k.Online("expired"), time.Millisecond).Err())
+		for e.raw.Exists(ctx, e.k.Online("expired")).Val() == 1 { // until Redis's clock has moved
+			must(t, ctx.Err())
+		}
+		must(t, e.raw.Set(ctx, e.k.Online("other type"), "x", 0).Err())
+		e.pass()
+		e.wantCounts(map[string]string{"deleted": "0", "expired": "0", "other type": "0", "stays": "1"})
 
-	// A 0 is not renewed: it goes by itself.
-	must(t, e.raw.Expire(ctx, e.k.Count("deleted"), time.Minute).Err())
-	e.pass()
-	e.wantTTL(e.k.Count("deleted"), 50*time.Second, time.Minute)
+		// A 0 is not renewed: it goes by itself.
+		must(t, e.raw.Expire(ctx, e.k.Count("deleted"), time.Minute).Err())
+		e.pass()
+		e.wantTTL(e.k.Count("deleted"), 50*time.Second, time.Minute)
+	})
 }
 
 // A recorder makes the hash and sets the count while the pass is about to zero it.
 func TestPassDoesNotZeroAVideoThatIsWatchedAgain(t *testing.T) {
-	e := shared(t)
-	ctx := t.Context()
-	must(t, e.raw.Set(ctx, e.k.Count("10001"), 1, countTTL).Err())
-	played := false
-	e.rdb.AddHook(hook{before: func(ctx context.Context, cmds []redis.Cmder) {
-		if names(cmds[0], "set", e.k.Count("10001")) && !played {
-			played = true
-			e.seed("10001", map[string]int64{"a": 0})
-			must(t, e.raw.Set(ctx, e.k.Count("10001"), 1, countTTL).Err())
+	onEach(t, func(t *testing.T, e *env) {
+		ctx := t.Context()
+		must(t, e.raw.Set(ctx, e.k.Count("10001"), 1, countTTL).Err())
+		played := false
+		e.intercept(hook{before: func(ctx context.Context, cmds []redis.Cmder) {
+			if names(cmds[0], "set", e.k.Count("10001")) && !played {
+				played = true
+				e.seed("10001", map[string]int64{"a": 0})
+				must(t, e.raw.Set(ctx, e.k.Count("10001"), 1, countTTL).Err())
+			}
+		}})
+		e.pass()
+		if !played {
+			t.Fatal("the pass did not zero the count")
 		}
-	}})
-	e.pass()
-	if !played {
-		t.Fatal("the pass did not zero the count")
-	}
-	e.wantCounts(map[string]string{"10001": "1"})
+		e.wantCounts(map[string]string{"10001": "1"})
+	})
 }
 
 func TestPassesMakeNoCountOfACount(t *testing.T) {
-	e := shared(t)
-	e.seed("10001", map[string]int64{"a": 0})
-	e.seed("日本語 🎬 a[b]*?\\", map[string]int64{"a": 0})
-	for range 3 {
-		if sum := e.pass(); sum.Errors != 0 || sum.Videos != 2 {
-			t.Errorf("got %d videos, %d errors; want 2, 0", sum.Videos, sum.Errors)
+	onEach(t, func(t *testing.T, e *env) {
+		e.seed("10001", map[string]int64{"a": 0})
+		e.seed("日本語 🎬 a[b]*?\\", map[string]int64{"a": 0})
+		for range 3 {
+			if sum := e.pass(); sum.Errors != 0 || sum.Videos != 2 {
+				t.Errorf("got %d videos, %d errors; want 2, 0", sum.Videos, sum.Errors)
+			}
 		}
-	}
-	e.wantCounts(map[string]string{"10001": "1", "日本語 🎬 a[b]*?\\": "1", "count:10001": ""})
-	if n := len(e.raw.Keys(t.Context(), e.k.Count("count:")+"*").Val()); n != 0 {
-		t.Errorf("%d count:count: keys", n)
-	}
+		e.wantCounts(map[string]string{"10001": "1", "日本語 🎬 a[b]*?\\": "1", "count:10001": ""})
+		if n := len(e.raw.Keys(t.Context(), e.k.Count("count:")+"*").Val()); n != 0 {
+			t.Errorf("%d count:count: keys", n)
+		}
+	})
 }
 
 // The prefix is text, not a pattern, and one installation leaves another alone.
 func TestPassStaysUnderItsPrefix(t *testing.T) {
-	e := shared(t)
-	ctx := t.Context()
-	other := "x" + e.k.Online("10001")
-	must(t, e.raw.HSet(ctx, other, "gone", "1").Err())
-	e.seed("10001", map[string]int64{"a": 0})
-	e.pass()
-	if n := e.raw.HLen(ctx, other).Val(); n != 1 {
-		t.Errorf("the hash under another prefix has %d viewers, want its 1", n)
-	}
+	onEach(t, func(t *testing.T, e *env) {
+		ctx := t.Context()
+		other := "x" + e.k.Online("10001")
+		must(t, e.raw.HSet(ctx, other, "gone", "1").Err())
+		e.seed("10001", map[string]int64{"a": 0})
+		e.pass()
+		if n := e.raw.HLen(ctx, other).Val(); n != 1 {
+			t.Errorf("the hash under another prefix has %d viewers, want its 1", n)
+		}
+	})
 }
 
 func TestPassIsFewRoundTripsAndBoundedReads(t *testing.T) {
-	e := shared(t)
-	for i := range 1000 {
-		e.seed(fmt.Sprint(i), map[string]int64{"a": 0, "b": 0, "c": 0, "d": 0, "gone": 700})
-	}
-	e.seedMany("large", 20_000, 0)
-	var mu sync.Mutex
-	trips, largest, longest := 0, 0, 0
-	e.rdb.AddHook(hook{after: func(_ context.Context, cmds []redis.Cmder) {
-		mu.Lock()
-		defer mu.Unlock()
-		trips++
-		viewers := 0
-		for _, cmd := range cmds {
-			if page, ok := cmd.(*redis.ScanCmd); ok {
-				values, _ := page.Val()
-				viewers += len(values)
+	onEach(t, func(t *testing.T, e *env) {
+		e.seedVideos(1000, map[string]int64{"a": 0, "b": 0, "c": 0, "d": 0, "gone": 700})
+		e.seedMany("large", 20_000, 0)
+		var mu sync.Mutex
+		trips, largest, longest := 0, 0, 0
+		e.intercept(hook{after: func(_ context.Context, cmds []redis.Cmder) {
+			mu.Lock()
+			defer mu.Unlock()
+			trips++
+			viewers := 0
+			for _, cmd := range cmds {
+				if page, ok := cmd.(*redis.ScanCmd); ok {
+					values, _ := page.Val()
+					viewers += len(values)
+				}
+				longest = max(longest, len(cmd.Args()))
 			}
-			longest = max(longest, len(cmd.Args()))
+			largest = max(largest, viewers)
+		}})
+
+		e.pass()
+
+		// 1,000 small hashes and 40 pages of a large one, next to whatever other
+		// keys the shared server's SCAN has to pass by.
+		if trips > 600 {
+			t.Errorf("round trips: got %d, want at most 600 for 25,000 viewers", trips)
 		}
-		largest = max(largest, viewers)
-	}})
-
-	e.pass()
-
-	// 1,000 small hashes and 40 pages of a large one, next to whatever other
-	// keys the shared server's SCAN has to pass by.
-	if trips > 600 {
-		t.Errorf("round trips: got %d, want at most 600 for 25,000 viewers", trips)
-	}
-	if most := 3 * maxOpen * pageSize; largest > most {
-		t.Errorf("one round trip read %d values, want at most %d", largest, most)
-	}
-	if most := scanCount + 300; longest > most { // MGET of the counts; a SCAN may return some more
-		t.Errorf("one command has %d arguments, want at most %d", longest, most)
-	}
+		if most := 3 * maxOpen * pageSize; largest > most {
+			t.Errorf("one round trip read %d values, want at most %d", largest, most)
+		}
+		if most := scanCount + 300; longest > most { // MGET of the counts; a SCAN may return some more
+			t.Errorf("one command has %d arguments, want at most %d", longest, most)
+		}
+	})
 }
 
 func TestPassStopsWithItsContext(t *testing.T) {
-	e := shared(t)
-	for i := range 2000 {
-		e.seed(fmt.Sprint(i), map[string]int64{"a": 0})
-	}
-	lost := errors.New("lease lost")
-	ctx, cancel := context.WithCancelCause(t.Context())
-	afterwards := 0
-	e.rdb.AddHook(hook{before: func(context.Context, []redis.Cmder) {
-		if ctx.Err() != nil {
-			afterwards++
+	onEach(t, func(t *testing.T, e *env) {
+		e.seedVideos(2000, map[string]int64{"a": 0})
+		lost := errors.New("lease lost")
+		ctx, cancel := context.WithCancelCause(t.Context())
+		afterwards := 0
+		e.intercept(hook{before: func(context.Context, []redis.Cmder) {
+			if ctx.Err() != nil {
+				afterwards++
+			}
+			cancel(lost)
+		}})
+		_, err := e.agg.Pass(ctx)
+		if !errors.Is(err, ErrCutShort) || !errors.Is(err, lost) {
+			t.Errorf("error: got %v, want ErrCutShort with its cause", err)
 		}
-		cancel(lost)
-	}})
-	_, err := e.agg.Pass(ctx)
-	if !errors.Is(err, ErrCutShort) || !errors.Is(err, lost) {
-		t.Errorf("error: got %v, want ErrCutShort with its cause", err)
-	}
-	if afterwards > 4 {
-		t.Errorf("%d more commands were tried after the context ended", afterwards)
-	}
-	if n := e.raw.Exists(t.Context(), e.k.LastPass()).Val(); n != 0 {
-		t.Error("a pass cut short was written down")
-	}
+		if afterwards > 4 {
+			t.Errorf("%d more commands were tried after the context ended", afterwards)
+		}
+		if n := e.raw.Exists(t.Context(), e.k.LastPass()).Val(); n != 0 {
+			t.Error("a pass cut short was written down")
+		}
+	})
 }
 
 func TestPassWritesDownWhatItFound(t *testing.T) {
-	e := shared(t)
-	e.seed("10001", map[string]int64{"a": 0, "b": 0, "gone": 700})
-	from := e.now()
-	e.pass()
-	e.pass()
-	got := e.raw.HGetAll(t.Context(), e.k.LastPass()).Val()
-	for _, field := range []string{"started_at", "finished_at"} {
-		at, err := strconv.ParseInt(got[field], 10, 64)
-		if err != nil || at < from || at > e.now() {
-			t.Errorf("%s: got %q, want Unix seconds from %d on", field, got[field], from)
+	onEach(t, func(t *testing.T, e *env) {
+		e.seed("10001", map[string]int64{"a": 0, "b": 0, "gone": 700})
+		from := e.now()
+		e.pass()
+		e.pass()
+		got := e.raw.HGetAll(t.Context(), e.k.LastPass()).Val()
+		for _, field := range []string{"started_at", "finished_at"} {
+			at, err := strconv.ParseInt(got[field], 10, 64)
+			if err != nil || at < from || at > e.now() {
+				t.Errorf("%s: got %q, want Unix seconds from %d on", field, got[field], from)
+			}
+			delete(got, field)
 		}
-		delete(got, field)
-	}
-	want := map[string]string{"passes": "2", "videos": "1", "viewers": "2", "evicted": "0", "errors": "0", "holder": "test:1"}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("last pass (-want +got):\n%s", diff)
-	}
+		want := map[string]string{"passes": "2", "videos": "1", "viewers": "2", "evicted": "0", "errors": "0", "holder": "test:1"}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("last pass (-want +got):\n%s", diff)
+		}
+	})
 }
 
 func TestPassWarnsOnceWhenItFindsNothingInAFullDatabase(t *testing.T) {
@@ -538,31 +548,31 @@ func TestPassWithoutRedisIsAnErrorAndNotEmpty(t *testing.T) {
 // Two passes at once, and passes over a hash that is played and left meanwhile,
 // come to the same counts.
 func TestPassesAtOnceAgree(t *testing.T) {
-	e := shared(t)
-	for i := range 200 {
-		e.seedMany(fmt.Sprint(i), 20, 0)
-		e.seedMany(fmt.Sprint(i), 10, 700)
-	}
-	var running sync.WaitGroup
-	for range 3 {
-		running.Go(func() {
-			if _, err := e.agg.Pass(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	running.Wait()
-	for i := range 200 {
-		e.wantCounts(map[string]string{fmt.Sprint(i): "20"})
-	}
+	onEach(t, func(t *testing.T, e *env) {
+		for i := range 200 {
+			e.seedMany(fmt.Sprint(i), 20, 0)
+			e.seedMany(fmt.Sprint(i), 10, 700)
+		}
+		var running sync.WaitGroup
+		for range 3 {
+			running.Go(func() {
+				if _, err := e.agg.Pass(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		running.Wait()
+		e.wantEach(200, "20")
+	})
 }
 
 func TestSetWindowIsInForceFromTheNextPass(t *testing.T) {
-	e := shared(t)
-	e.seed("10001", map[string]int64{"a": 0, "b": 400})
-	e.pass()
-	e.wantCounts(map[string]string{"10001": "2"})
-	e.agg.SetWindow(5 * time.Minute)
-	e.pass()
-	e.wantCounts(map[string]string{"10001": "1"})
+	onEach(t, func(t *testing.T, e *env) {
+		e.seed("10001", map[string]int64{"a": 0, "b": 400})
+		e.pass()
+		e.wantCounts(map[string]string{"10001": "2"})
+		e.agg.SetWindow(5 * time.Minute)
+		e.pass()
+		e.wantCounts(map[string]string{"10001": "1"})
+	})
 }

@@ -1,7 +1,6 @@
 package aggregator
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -31,12 +30,13 @@ const (
 type env struct {
 	t    *testing.T
 	raw  redis.UniversalClient // another program
-	rdb  redis.UniversalClient // the Aggregator's client, for hooks
+	rdb  redis.UniversalClient // the Aggregator's client
 	k    keys.Keys
 	agg  *Aggregator
 	reg  *prometheus.Registry
 	log  *zap.Logger
 	logs *observer.ObservedLogs
+	hooks
 }
 
 func newEnv(t *testing.T, addr string) *env {
@@ -46,9 +46,14 @@ func newEnv(t *testing.T, addr string) *env {
 
 func newEnvOn(t *testing.T, o redisclient.Options) *env {
 	t.Helper()
-	o.Timeout = 5 * time.Second
+	if o.Timeout == 0 {
+		o.Timeout = 5 * time.Second
+	}
 	e := &env{t: t, k: keys.New(redistest.Prefix(t))}
-	e.raw, e.rdb = connect(t, o), connect(t, o)
+	e.rdb = connect(t, o)
+	o.Timeout = 5 * time.Second
+	e.raw = connect(t, o)
+	e.installOn(e.rdb)
 	core, logs := observer.New(zap.DebugLevel)
 	e.logs = logs
 	e.log = zap.New(core)
@@ -75,10 +80,23 @@ func connect(t *testing.T, o redisclient.Options) redis.UniversalClient {
 	return rdb
 }
 
-func shared(t *testing.T) *env {
-	t.Helper()
+// onEach runs a test on a single server and on a cluster of three masters. A
+// video's hash and its count are mostly on two different ones.
+func onEach(t *testing.T, test func(t *testing.T, e *env)) {
 	t.Parallel()
-	return newEnv(t, redistest.Shared(t).Addr())
+	t.Run("single", func(t *testing.T) {
+		t.Parallel()
+		test(t, newEnv(t, redistest.Shared(t).Addr()))
+	})
+	t.Run("cluster", func(t *testing.T) {
+		t.Parallel()
+		test(t, newClusterEnv(t, redistest.SharedCluster(t)))
+	})
+}
+
+func newClusterEnv(t *testing.T, c *redistest.Cluster) *env {
+	t.Helper()
+	return newEnvOn(t, redisclient.Options{Mode: redisclient.Cluster, Addrs: c.Addrs()})
 }
 
 // now is Redis's clock.
@@ -99,6 +117,20 @@ func (e *env) seed(video string, ages map[string]int64) {
 		values[viewer] = strconv.FormatInt(now-age, 10)
 	}
 	e.seedValues(video, values)
+}
+
+// seedVideos is seed for the videos "0", "1", … of n.
+func (e *env) seedVideos(n int, ages map[string]int64) {
+	e.t.Helper()
+	now := e.now()
+	pipe := e.raw.Pipeline()
+	for i := range n {
+		for viewer, age := range ages {
+			pipe.HSet(e.t.Context(), e.k.Online(strconv.Itoa(i)), viewer, now-age)
+		}
+	}
+	_, err := pipe.Exec(e.t.Context())
+	must(e.t, err)
 }
 
 func (e *env) seedValues(video string, values map[string]string) {
@@ -129,14 +161,30 @@ func (e *env) pass() Summary {
 // wantCounts asserts the published count of each video; "" is no count key.
 func (e *env) wantCounts(want map[string]string) {
 	e.t.Helper()
-	for _, video := range slices.Sorted(maps.Keys(want)) {
-		got, err := e.raw.Get(e.t.Context(), e.k.Count(video)).Result()
-		if err != nil && !errors.Is(err, redis.Nil) {
+	videos := slices.Sorted(maps.Keys(want))
+	pipe := e.raw.Pipeline()
+	got := make([]*redis.StringCmd, len(videos))
+	for i, video := range videos {
+		got[i] = pipe.Get(e.t.Context(), e.k.Count(video))
+	}
+	_, _ = pipe.Exec(e.t.Context()) // each command has its own error
+	for i, video := range videos {
+		if err := got[i].Err(); err != nil && !errors.Is(err, redis.Nil) {
 			e.t.Errorf("count of %q: %v", video, err)
-		} else if got != want[video] {
-			e.t.Errorf("count of %q: got %q, want %q", video, got, want[video])
+		} else if got[i].Val() != want[video] {
+			e.t.Errorf("count of %q: got %q, want %q", video, got[i].Val(), want[video])
 		}
 	}
+}
+
+// wantEach asserts one count of all the videos of seedVideos.
+func (e *env) wantEach(n int, count string) {
+	e.t.Helper()
+	want := make(map[string]string, n)
+	for i := range n {
+		want[strconv.Itoa(i)] = count
+	}
+	e.wantCounts(want)
 }
 
 // wantViewers asserts who is in the hash.
@@ -166,52 +214,4 @@ func must(t *testing.T, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// hook looks at, or interferes with, what the Aggregator sends.
-type hook struct {
-	before func(ctx context.Context, cmds []redis.Cmder) // in order, each pipeline or command
-	after  func(ctx context.Context, cmds []redis.Cmder)
-}
-
-func (h hook) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		h.call(ctx, h.before, []redis.Cmder{cmd})
-		err := next(ctx, cmd)
-		h.call(ctx, h.after, []redis.Cmder{cmd})
-		if cmd.Err() != nil {
-			return cmd.Err()
-		}
-		return err
-	}
-}
-
-func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		h.call(ctx, h.before, cmds)
-		err := next(ctx, cmds)
-		h.call(ctx, h.after, cmds)
-		return err
-	}
-}
-
-func (h hook) call(ctx context.Context, f func(context.Context, []redis.Cmder), cmds []redis.Cmder) {
-	if f != nil {
-		f(ctx, cmds)
-	}
-}
-
-// names reports whether cmd is of that name and, unless key is "", on that key.
-func names(cmd redis.Cmder, name, key string) bool {
-	if cmd.Name() != name {
-		return false
-	}
-	for _, arg := range cmd.Args() {
-		if s, ok := arg.(string); ok && s == key {
-			return true
-		}
-	}
-	return key == ""
 }

@@ -42,8 +42,11 @@ type reference struct {
 	ours   time.Time // monotonic
 }
 
+// at is the server's time at a moment of ours.
+func (r reference) at(ours time.Time) time.Time { return r.server.Add(ours.Sub(r.ours)) }
+
 func newMemory(window time.Duration) *memory {
-	m := &memory{window: window, seed: maphash.MakeSeed(), clocks: make(map[string]reference)}
+	m := &memory{window: window, seed: maphash.MakeSeed()}
 	m.allocate(smallTable)
 	return m
 }
@@ -151,21 +154,21 @@ func (m *memory) forget() {
 // still count as going on.
 const slack = 2 * time.Second
 
-// check compares a server's clock with the last time. A clock that stepped
-// back, or a server that is new, as after a failover, makes the memory forget:
-// what it holds was reckoned by another clock.
-func (m *memory) check(server string, now time.Time) {
+// check compares the servers' clocks, by their identities, with those of the
+// last pass. One that stepped back, or a server that is new, as after a
+// failover, makes the memory forget: what it holds was reckoned by other clocks,
+// and from other times than may be in the hashes now.
+func (m *memory) check(clocks map[string]reference) {
 	m.mu.Lock()
-	last, known := m.clocks[server]
-	others := len(m.clocks) > 0
-	ours := time.Now()
-	if !known {
-		clear(m.clocks) // of servers that may be gone
-	}
-	m.clocks[server] = reference{now, ours}
+	last := m.clocks
+	m.clocks = clocks
 	m.mu.Unlock()
-	steppedBack := known && now.Sub(last.server) < ours.Sub(last.ours)-slack
-	if steppedBack || (!known && others) {
-		m.forget()
+	for server, now := range clocks {
+		before, known := last[server]
+		steppedBack := known && now.server.Sub(before.server) < now.ours.Sub(before.ours)-slack
+		if steppedBack || (!known && len(last) > 0) {
+			m.forget()
+			return
+		}
 	}
 }

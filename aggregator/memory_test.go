@@ -2,7 +2,6 @@ package aggregator
 
 import (
 	"context"
-	"fmt"
 	"hash/maphash"
 	"maps"
 	"math/bits"
@@ -26,7 +25,7 @@ type spy struct {
 
 func spyOn(e *env) *spy {
 	s := &spy{commands: make(map[string]int)}
-	e.rdb.AddHook(hook{before: func(_ context.Context, cmds []redis.Cmder) {
+	e.intercept(hook{before: func(_ context.Context, cmds []redis.Cmder) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		for _, cmd := range cmds {
@@ -46,41 +45,40 @@ func (s *spy) take() map[string]int {
 }
 
 func TestPassReadsNoHashInWhichNobodyCanBeStale(t *testing.T) {
-	e := shared(t)
-	for i := range 50 {
-		e.seed(fmt.Sprint(i), map[string]int64{"a": 0, "b": 100})
-	}
-	e.seed("soon", map[string]int64{"a": 0, "b": 598})
-	e.seedMany("large", 1000, 0)
-	spy := spyOn(e)
+	onEach(t, func(t *testing.T, e *env) {
+		e.seedVideos(50, map[string]int64{"a": 0, "b": 100})
+		e.seed("soon", map[string]int64{"a": 0, "b": 598})
+		e.seedMany("large", 1000, 0)
+		spy := spyOn(e)
 
-	e.pass()
-	if sent := spy.take(); sent["hrandfield"] < 52 || sent["set"] < 52 {
-		t.Errorf("the first pass sent %v, want every hash read and every count set", sent)
-	}
+		e.pass()
+		if sent := spy.take(); sent["hrandfield"] < 52 || sent["set"] < 52 {
+			t.Errorf("the first pass sent %v, want every hash read and every count set", sent)
+		}
 
-	e.pass()
-	if sent := spy.take(); sent["hrandfield"] > 1 || sent["hscan"] > 0 || sent["set"] > 1 || sent["evalsha"] > 1 {
-		t.Errorf("the second pass sent %v, want no reading and no writing, but perhaps of the one that is due", sent)
-	}
+		e.pass()
+		if sent := spy.take(); sent["hrandfield"] > 1 || sent["hscan"] > 0 || sent["set"] > 1 || sent["evalsha"] > 1 {
+			t.Errorf("the second pass sent %v, want no reading and no writing, but perhaps of the one that is due", sent)
+		}
 
-	must(t, e.raw.HSet(t.Context(), e.k.Online("7"), "c", e.now()).Err())
-	must(t, e.raw.HDel(t.Context(), e.k.Online("8"), "a").Err())
-	sum := e.pass()
-	if sent := spy.take(); sent["hrandfield"] > 1 || sent["set"] < 2 || sent["set"] > 3 {
-		t.Errorf("the third pass sent %v, want two counts set and no hash read but the one that is due", sent)
-	}
-	e.wantCounts(map[string]string{"7": "3", "8": "1", "9": "2", "large": "1000"})
-	if sum.Viewers < 1000+101 {
-		t.Errorf("viewers: got %d, want those of skipped hashes too", sum.Viewers)
-	}
+		must(t, e.raw.HSet(t.Context(), e.k.Online("7"), "c", e.now()).Err())
+		must(t, e.raw.HDel(t.Context(), e.k.Online("8"), "a").Err())
+		sum := e.pass()
+		if sent := spy.take(); sent["hrandfield"] > 1 || sent["set"] < 2 || sent["set"] > 3 {
+			t.Errorf("the third pass sent %v, want two counts set and no hash read but the one that is due", sent)
+		}
+		e.wantCounts(map[string]string{"7": "3", "8": "1", "9": "2", "large": "1000"})
+		if sum.Viewers < 1000+101 {
+			t.Errorf("viewers: got %d, want those of skipped hashes too", sum.Viewers)
+		}
+	})
 }
 
 // A writer two minutes slow adds a viewer right after the reading: the hash is
 // due when that viewer goes stale, not when the ones read do.
 func TestPassIsInTimeForASlowWriter(t *testing.T) {
 	t.Parallel()
-	s := &sweep{pass: pass{window: window}, now: time.Unix(1_700_000_000, 0)}
+	s := &sweep{pass: &pass{window: window, now: time.Unix(1_700_000_000, 0)}}
 	for _, tc := range []struct{ oldest, due int64 }{
 		{1_700_000_000, 1_700_000_000 - 121 + 600},
 		{1_700_000_000 - 100, 1_700_000_000 - 121 + 600},
@@ -95,16 +93,17 @@ func TestPassIsInTimeForASlowWriter(t *testing.T) {
 // The hash was emptied and filled again to the same length between two passes;
 // the recorder has set its count to 1 on the way.
 func TestPassSeesACountThatIsWrongAtTheSameLength(t *testing.T) {
-	e := shared(t)
-	ctx := t.Context()
-	e.seed("10001", map[string]int64{"a": 0, "b": 0, "c": 0})
-	e.pass()
-	e.wantCounts(map[string]string{"10001": "3"})
-	must(t, e.raw.Del(ctx, e.k.Online("10001")).Err())
-	e.seed("10001", map[string]int64{"d": 0, "e": 0, "f": 0})
-	must(t, e.raw.Set(ctx, e.k.Count("10001"), 1, countTTL).Err())
-	e.pass()
-	e.wantCounts(map[string]string{"10001": "3"})
+	onEach(t, func(t *testing.T, e *env) {
+		ctx := t.Context()
+		e.seed("10001", map[string]int64{"a": 0, "b": 0, "c": 0})
+		e.pass()
+		e.wantCounts(map[string]string{"10001": "3"})
+		must(t, e.raw.Del(ctx, e.k.Online("10001")).Err())
+		e.seed("10001", map[string]int64{"d": 0, "e": 0, "f": 0})
+		must(t, e.raw.Set(ctx, e.k.Count("10001"), 1, countTTL).Err())
+		e.pass()
+		e.wantCounts(map[string]string{"10001": "3"})
+	})
 }
 
 func TestPassMendsTheKeysOfAVideoThatItDoesNotRead(t *testing.T) {
@@ -171,46 +170,48 @@ func TestAllHaveTTL(t *testing.T) {
 
 // A count that does not change is written again before it expires, not sooner.
 func TestPassRenewsACountBeforeItExpires(t *testing.T) {
-	e := shared(t)
-	e.seed("10001", map[string]int64{"a": 0})
-	e.pass()
-	m := e.agg.kept.Load()
-	s := m.see("10001", 0)
-	half := e.now() + int64(countTTL/time.Second)/2
-	if s.renew < half-5 || s.renew > half {
-		t.Errorf("to be renewed at %d, want half a TTL from now, %d", s.renew, half)
-	}
-	m.keep(s, s.due, e.now())
-	must(t, e.raw.Expire(t.Context(), e.k.Count("10001"), time.Minute).Err())
-	e.pass()
-	e.wantTTL(e.k.Count("10001"), countTTL-5*time.Second, countTTL+countTTL/50)
+	onEach(t, func(t *testing.T, e *env) {
+		e.seed("10001", map[string]int64{"a": 0})
+		e.pass()
+		m := e.agg.kept.Load()
+		s := m.see("10001", 0)
+		half := e.now() + int64(countTTL/time.Second)/2
+		if s.renew < half-5 || s.renew > half {
+			t.Errorf("to be renewed at %d, want half a TTL from now, %d", s.renew, half)
+		}
+		m.keep(s, s.due, e.now())
+		must(t, e.raw.Expire(t.Context(), e.k.Count("10001"), time.Minute).Err())
+		e.pass()
+		e.wantTTL(e.k.Count("10001"), countTTL-5*time.Second, countTTL+countTTL/50)
+	})
 }
 
 // A worker that takes over writes the counts that changed; the others have time.
 func TestPassTrustsTheCountsOfACompletePassBefore(t *testing.T) {
-	e := shared(t)
-	e.seed("10001", map[string]int64{"a": 0})
-	e.seed("10002", map[string]int64{"a": 0})
-	e.pass()
-	e.seed("10002", map[string]int64{"b": 0})
-	e.newWorker()
-	spy := spyOn(e)
-	e.pass()
-	if sent := spy.take(); sent["set"] != 1 {
-		t.Errorf("the new worker set %d counts, want the 1 that changed", sent["set"])
-	}
-	e.wantCounts(map[string]string{"10001": "1", "10002": "2"})
-	s := e.agg.kept.Load().see("10001", 0)
-	if latest := e.now() + int64(countTTL/time.Second)/4 + 1; s.renew <= e.now()-5 || s.renew > latest {
-		t.Errorf("to be renewed at %d, want by %d", s.renew, latest)
-	}
-	must(t, e.raw.Del(t.Context(), e.k.LastPass()).Err())
-	e.newWorker()
-	spy.take()
-	e.pass()
-	if sent := spy.take(); sent["set"] != 2 {
-		t.Errorf("without a pass before, %d counts were set, want both", sent["set"])
-	}
+	onEach(t, func(t *testing.T, e *env) {
+		e.seed("10001", map[string]int64{"a": 0})
+		e.seed("10002", map[string]int64{"a": 0})
+		e.pass()
+		e.seed("10002", map[string]int64{"b": 0})
+		e.newWorker()
+		spy := spyOn(e)
+		e.pass()
+		if sent := spy.take(); sent["set"] != 1 {
+			t.Errorf("the new worker set %d counts, want the 1 that changed", sent["set"])
+		}
+		e.wantCounts(map[string]string{"10001": "1", "10002": "2"})
+		s := e.agg.kept.Load().see("10001", 0)
+		if latest := e.now() + int64(countTTL/time.Second)/4 + 1; s.renew <= e.now()-5 || s.renew > latest {
+			t.Errorf("to be renewed at %d, want by %d", s.renew, latest)
+		}
+		must(t, e.raw.Del(t.Context(), e.k.LastPass()).Err())
+		e.newWorker()
+		spy.take()
+		e.pass()
+		if sent := spy.take(); sent["set"] != 2 {
+			t.Errorf("without a pass before, %d counts were set, want both", sent["set"])
+		}
+	})
 }
 
 func TestMemoryForgetsWhenAClockStepsBack(t *testing.T) {
@@ -220,21 +221,24 @@ func TestMemoryForgetsWhenAClockStepsBack(t *testing.T) {
 		known := func() bool { return m.see("10001", 0).due != 0 }
 		learn := func() { m.keep(m.see("10001", 0), 1_700_000_500, 0) }
 		now := time.Unix(1_700_000_000, 0)
+		check := func(server string, now time.Time) {
+			m.check(map[string]reference{server: {server: now, ours: time.Now()}})
+		}
 
-		m.check("a", now)
+		check("a", now)
 		learn()
 		<-time.After(30 * time.Second)
-		m.check("a", now.Add(30*time.Second))
+		check("a", now.Add(30*time.Second))
 		if !known() {
 			t.Error("forgot although the clock goes on")
 		}
 		<-time.After(30 * time.Second)
-		m.check("a", now.Add(50*time.Second)) // ten seconds less than went by
+		check("a", now.Add(50*time.Second)) // ten seconds less than went by
 		if known() {
 			t.Error("remembers although the clock stepped back")
 		}
 		learn()
-		m.check("b", now.Add(60*time.Second))
+		check("b", now.Add(60*time.Second))
 		if known() {
 			t.Error("remembers although another server took over")
 		}

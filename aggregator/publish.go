@@ -72,10 +72,12 @@ func (s *sweep) takeCount(r *reading) error {
 // one round trip, and publishes what has changed. It returns the videos that
 // must be read after all.
 func (s *sweep) check(ctx context.Context, batch []*reading) (again []*reading) {
+	batch = s.reachable(ctx, batch)
 	if len(batch) == 0 {
 		return nil
 	}
-	pipe := s.rdb.Pipeline()
+	pipes := make(pipelines)
+	pipe := pipes.of(s.rdb)
 	for _, r := range batch {
 		r.size = pipe.HLen(ctx, r.key)
 		if !s.allTTL {
@@ -83,7 +85,7 @@ func (s *sweep) check(ctx context.Context, batch []*reading) (again []*reading) 
 		}
 	}
 	s.askCounts(ctx, pipe, batch)
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	s.exec(ctx, pipes)
 
 	var counted []*reading
 	for _, r := range batch {
@@ -118,14 +120,12 @@ type writes struct {
 // must be read again: their hash was gone, and was made again while the count was
 // set to 0, so that it may now hide what a recorder has just published.
 func (s *sweep) publish(ctx context.Context, finished []*reading) (again []*reading) {
-	pipe := s.rdb.Pipeline()
+	pipes := make(pipelines)
 	queued := make([]writes, len(finished))
 	for i, r := range finished {
-		queued[i] = s.queue(ctx, pipe, r)
+		queued[i] = s.queue(ctx, pipes.of(s.rdb), r)
 	}
-	if pipe.Len() > 0 {
-		_, _ = pipe.Exec(ctx) // each command has its own error
-	}
+	s.exec(ctx, pipes)
 	for i, r := range finished {
 		w := queued[i]
 		s.settle(r, w)

@@ -29,14 +29,16 @@ type reading struct {
 	isCount bool // it came by with its count key, so there is one
 
 	large   bool
-	cursor  uint64 // of the next page of a large hash; 0 after the last
-	pages   int    // of a large hash read so far
-	viewers int64  // in the hash: the count once it is read
-	gone    bool   // there is no hash
-	oldest  int64  // Unix seconds: the earliest time of a viewer who stays; 0: none
-	stale   []any  // viewer, value, viewer, value, … to evict from what was just read
-	invalid int64  // of these, with no plausible time
-	dropped bool   // given up for this pass
+	from    redis.UniversalClient // who sends for the pages of a large hash
+	moved   bool                  // a large hash went to another master between two pages
+	cursor  uint64                // of the next page of a large hash
+	whole   bool                  // it has been read to its end
+	viewers int64                 // in the hash: the count once it is read
+	gone    bool                  // there is no hash
+	oldest  int64                 // Unix seconds: the earliest time of a viewer who stays; 0: none
+	stale   []any                 // viewer, value, viewer, value, … to evict from what was just read
+	invalid int64                 // of these, with no plausible time
+	dropped bool                  // given up for this pass
 
 	ttl       time.Duration // of the hash, where asked
 	published string        // the count key's value; "" if there is none
@@ -64,7 +66,7 @@ func (s *sweep) round(ctx context.Context, open []*reading) (unfinished []*readi
 	}
 	for len(fresh)+len(large) > 0 {
 		f, l := min(len(fresh), maxOpen), min(len(large), maxPages)
-		batch := slices.Concat(fresh[:f], large[:l])
+		batch := s.reachable(ctx, slices.Concat(fresh[:f], large[:l]))
 		fresh, large = fresh[f:], large[l:]
 
 		s.read(ctx, batch)
@@ -73,10 +75,10 @@ func (s *sweep) round(ctx context.Context, open []*reading) (unfinished []*readi
 		for _, r := range batch {
 			switch {
 			case r.dropped:
-			case r.large && (r.pages == 0 || r.cursor != 0):
-				unfinished = append(unfinished, r)
-			default:
+			case r.whole:
 				finished = append(finished, r)
+			default:
+				unfinished = append(unfinished, r)
 			}
 		}
 		unfinished = append(unfinished, s.publish(ctx, finished)...)
@@ -87,12 +89,13 @@ func (s *sweep) round(ctx context.Context, open []*reading) (unfinished []*readi
 // read reads all of a small hash or the next page of a large one, for every
 // hash of the batch in one round trip.
 func (s *sweep) read(ctx context.Context, batch []*reading) {
-	pipe := s.rdb.Pipeline()
+	pipes := make(pipelines)
+	pipe := pipes.of(s.rdb)
 	var fresh []*reading
 	for _, r := range batch {
 		if r.large {
-			r.page = pipe.HScan(ctx, r.key, r.cursor, "", pageSize)
-			r.size = pipe.HLen(ctx, r.key)
+			r.page = pipes.of(r.from).HScan(ctx, r.key, r.cursor, "", pageSize)
+			r.size = pipes.of(r.from).HLen(ctx, r.key)
 			continue
 		}
 		fresh = append(fresh, r)
@@ -100,20 +103,20 @@ func (s *sweep) read(ctx context.Context, batch []*reading) {
 		r.asked.ttl = pipe.TTL(ctx, r.key)
 	}
 	s.askCounts(ctx, pipe, fresh)
-	_, _ = pipe.Exec(ctx) // each command has its own error
+	s.exec(ctx, pipes)
 
 	for _, r := range batch {
 		r.stale, r.invalid = r.stale[:0], 0
 		if r.large {
 			s.takePage(r)
 		} else {
-			s.takeSmall(r)
+			s.takeSmall(ctx, r)
 		}
 		r.small, r.page, r.size = nil, nil, nil // a large hash is open for long; its pages are not
 	}
 }
 
-func (s *sweep) takeSmall(r *reading) {
+func (s *sweep) takeSmall(ctx context.Context, r *reading) {
 	viewers, err := r.small.Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		s.skip(r.key) // not a hash, so nobody is watching
@@ -127,12 +130,32 @@ func (s *sweep) takeSmall(r *reading) {
 		return
 	}
 	if r.large = len(viewers) == smallSize; r.large {
-		return // these are some of its viewers: from now on, it is read in pages
+		s.settleOn(ctx, r) // these are some of its viewers: from now on, it is read in pages
+		return
 	}
+	r.whole = true
 	r.viewers, r.gone = int64(len(viewers)), len(viewers) == 0
 	for _, v := range viewers {
 		s.look(r, v.Key, v.Value)
 	}
+}
+
+// settleOn chooses who sends for the pages of a large hash. In a cluster that is
+// a client of its master alone: a cursor means nothing to another master, which
+// takes it all the same, so a hash that moves between two pages is to be an
+// error. It is read from its beginning then, and to wherever it went.
+func (s *sweep) settleOn(ctx context.Context, r *reading) {
+	r.from = s.rdb
+	cluster, ok := s.rdb.(*redis.ClusterClient)
+	if !ok || r.moved {
+		return
+	}
+	master, err := cluster.MasterForKey(ctx, r.key)
+	if err != nil {
+		s.fail(r, "read", err)
+		return
+	}
+	r.from = master
 }
 
 func (s *sweep) takePage(r *reading) {
@@ -140,12 +163,15 @@ func (s *sweep) takePage(r *reading) {
 	if err == nil {
 		err = r.size.Err()
 	}
+	if r.from != s.rdb && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK")) {
+		r.moved, r.large, r.cursor, r.oldest = true, false, 0, 0
+		return
+	}
 	if err != nil {
 		s.fail(r, "read", err)
 		return
 	}
-	r.cursor = cursor
-	r.pages++
+	r.cursor, r.whole = cursor, cursor == 0
 	r.viewers = r.size.Val()
 	r.gone = r.viewers == 0
 	for i := 0; i+1 < len(page); i += 2 {

@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -23,75 +21,21 @@ const (
 	maxPages  = 4    // … of these, pages of large ones
 )
 
-// pass is what all sweeps of one pass share.
-type pass struct {
-	*Aggregator
-	window time.Duration
-	number uint8   // in the memory
-	memory *memory // nil: nothing is remembered
-
-	trusted time.Duration // see Aggregator.trusted
-}
-
 // sweep is a pass over one server.
 type sweep struct {
-	pass
-	node   redis.UniversalClient // the server that is scanned
-	now    time.Time             // when the sweep began, by the server's clock
-	oldest int64                 // Unix seconds: who was seen before is stale
-	newest int64                 // Unix seconds: a later time is implausible
-	allTTL bool                  // every key of the database had a TTL when the sweep began
-	sum    Summary
-	failed failures
-}
-
-// ahead is how far the clock of another program that writes may be in front of
-// Redis's before its times are implausible; behind, how far it may be slow
-// without the pass missing when its viewers go stale (and a second for rounding).
-const (
-	ahead  = 2 * time.Minute
-	behind = 2*time.Minute + time.Second
-)
-
-// newSweep asks the server for its clock: the window is a matter between the
-// times in its hashes and its own time, nobody else's.
-func (p pass) newSweep(ctx context.Context, node redis.UniversalClient) (*sweep, error) {
-	s := &sweep{pass: p, node: node}
-	now, err := node.Time(ctx).Result()
-	if err != nil {
-		s.sum.Errors++
-		return s, fmt.Errorf("aggregator: ask Redis for the time: %w", err)
-	}
-	s.now = now.Truncate(time.Second)
-	s.oldest = s.now.Add(-s.window).Unix()
-	s.newest = s.now.Add(ahead).Unix()
-	return s, nil
-}
-
-// prepare makes sure that what is remembered holds for this server, and asks
-// once for all keys whether any has no TTL, so that not each must be asked.
-func (s *sweep) prepare(ctx context.Context) {
-	node, ok := s.node.(*redis.Client)
-	if !ok {
-		return
-	}
-	s.memory.check(node.Options().Addr, s.now)
-	info, err := node.Info(ctx, "keyspace").Result()
-	s.allTTL = err == nil && allHaveTTL(info, node.Options().DB)
-}
-
-// allHaveTTL reads a database's line of INFO keyspace: "db0:keys=10,expires=10,avg_ttl=0".
-func allHaveTTL(info string, db int) bool {
-	_, line, ok := strings.Cut(info, fmt.Sprintf("db%d:keys=", db))
-	total, rest, ok2 := strings.Cut(line, ",expires=")
-	withTTL, _, ok3 := strings.Cut(rest, ",")
-	return ok && ok2 && ok3 && total == withTTL
+	*pass
+	node        redis.UniversalClient // the server that is scanned
+	met         bool                  // it has answered, so that the next three are known
+	server      string                // its identity
+	clock       reference             // when the pass began
+	noneForever bool                  // its keys had a TTL each when the pass began
+	sum         Summary
+	failed      failures
 }
 
 // run scans the server and works through what it finds, a few hashes at a time:
 // the pages of a large hash travel beside the first pages of others.
 func (s *sweep) run(ctx context.Context) error {
-	s.prepare(ctx)
 	var open []*reading
 	for cursor, more := uint64(0), true; (more || len(open) > 0) && ctx.Err() == nil; {
 		if more && len(open) < maxOpen {
@@ -107,8 +51,32 @@ func (s *sweep) run(ctx context.Context) error {
 		}
 		open = s.round(ctx, open)
 	}
+	s.confirm(ctx)
 	return s.failed.join()
 }
+
+// confirm makes sure that one server answered all along. A cursor means nothing
+// to another one, or to the same after a restart, which takes it all the same:
+// the scan has then passed over some keys.
+func (s *sweep) confirm(ctx context.Context) {
+	if ctx.Err() != nil {
+		return
+	}
+	info, err := s.node.Info(ctx, "server").Result()
+	var answer redis.Error
+	if err == nil || errors.As(err, &answer) {
+		err = nil
+		if identity(s.node, info) != s.server {
+			err = errTookOver
+		}
+	}
+	if err != nil {
+		s.sum.Errors++
+		s.failed.add(fmt.Errorf("aggregator: scan: %w", err))
+	}
+}
+
+var errTookOver = errors.New("another server took over, or this one was restarted")
 
 // sort tells the hashes that must be read from those whose length is their
 // count, and checks the latter. A video comes by with its hash and with its

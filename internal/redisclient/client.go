@@ -4,7 +4,6 @@
 package redisclient
 
 import (
-	"context"
 	"crypto/tls"
 	"fmt"
 	"sync"
@@ -96,22 +95,3 @@ func (o Options) universal() *redis.UniversalOptions {
 // process, writes unstructured lines to stderr, and every error that it
 // mentions is returned to us as well.
 var quietLibrary = sync.OnceFunc(func() { redis.SetLogger(&logging.VoidLogger{}) })
-
-// ForEachMaster calls fn for every server that owns keys: the one server, or
-// all masters of a cluster side by side. It returns every error of fn, where
-// the library's own returns one of them.
-func ForEachMaster(ctx context.Context, rdb redis.UniversalClient, fn func(context.Context, redis.UniversalClient) error) error {
-	cluster, ok := rdb.(*redis.ClusterClient)
-	if !ok {
-		return fn(ctx, rdb)
-	}
-	var failed errorList
-	err := cluster.ForEachMaster(ctx, func(ctx context.Context, node *redis.Client) error {
-		if err := fn(ctx, node); err != nil {
-			failed.add(fmt.Errorf("master %s: %w", node.Options().Addr, err))
-		}
-		return nil
-	})
-	failed.add(err)
-	return failed.join()
-}

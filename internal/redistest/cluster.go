@@ -30,18 +30,27 @@ func StartCluster(t testing.TB, masters, replicas int, args ...string) *Cluster 
 	t.Helper()
 	c := &Cluster{}
 	for i := range masters * (1 + replicas) {
-		s := start(t, clusterArgs(args))
-		if i < masters {
-			c.masters = append(c.masters, s)
-		} else {
-			c.replicas = append(c.replicas, s)
-		}
+		c.add(start(t, clusterArgs(args)), i < masters)
 	}
+	c.client = newClusterClient(c.Addrs())
+	t.Cleanup(func() { _ = c.client.Close() })
 	if err := c.form(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatalf("redistest: cluster: %v", err)
 	}
-	c.client = redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs:                    c.Addrs(),
+	return c
+}
+
+func (c *Cluster) add(s *Server, master bool) {
+	if master {
+		c.masters = append(c.masters, s)
+	} else {
+		c.replicas = append(c.replicas, s)
+	}
+}
+
+func newClusterClient(addrs []string) *redis.ClusterClient {
+	return redis.NewClusterClient(&redis.ClusterOptions{
+		Addrs:                    addrs,
 		ContextTimeoutEnabled:    true,
 		DialerRetries:            1,
 		DisableIdentity:          true,
@@ -49,8 +58,6 @@ func StartCluster(t testing.TB, masters, replicas int, args ...string) *Cluster 
 		// By default, a client whose node refuses connections asks for the new master after a minute.
 		ClusterStateReloadInterval: time.Second,
 	})
-	t.Cleanup(func() { _ = c.client.Close() })
-	return c
 }
 
 func clusterArgs(extra []string) argsFunc {
@@ -73,6 +80,14 @@ func (c *Cluster) Addrs() []string {
 
 // Masters returns the servers that were masters at the start.
 func (c *Cluster) Masters() []*Server { return c.masters }
+
+// Other returns a master that is not s.
+func (c *Cluster) Other(s *Server) *Server {
+	if c.masters[0] == s {
+		return c.masters[1]
+	}
+	return c.masters[0]
+}
 
 // Client returns a client for seeding and reading keys, shared by all callers and closed when the test ends.
 func (c *Cluster) Client() *redis.ClusterClient { return c.client }

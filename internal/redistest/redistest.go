@@ -7,68 +7,32 @@ package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
 )
 
-// Main runs a package's tests, stops its shared server and exits; leaked goroutines fail the run.
+// Main runs a package's tests, stops its shared servers and exits; leaked goroutines fail the run.
 //
 //	func TestMain(m *testing.M) { redistest.Main(m) }
 func Main(m *testing.M) {
 	goleak.VerifyTestMain(runner{m})
 }
 
-// runner stops the shared server between the last test and the search for leaks.
+// runner stops the shared servers between the last test and the search for leaks.
 type runner struct{ m *testing.M }
 
 func (r runner) Run() int {
 	code := r.m.Run()
-	if err := shared.close(); err != nil {
+	if err := errors.Join(shared.close(), sharedCluster.close()); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)
 	}
 	return code
-}
-
-// sharedServer is the one server that all tests of a binary may use.
-type sharedServer struct {
-	once   sync.Once
-	server *Server
-	err    error
-	dir    string
-}
-
-var shared sharedServer
-
-// Shared returns the test binary's shared server, started at the first call. Tests keep apart by Prefix, and
-// leave the server itself alone: one that kills it, fills it or changes its configuration needs Start.
-func Shared(t testing.TB) *Server {
-	t.Helper()
-	shared.once.Do(func() { shared.start(context.WithoutCancel(t.Context())) })
-	if shared.err != nil {
-		t.Fatal(shared.err)
-	}
-	return shared.server
-}
-
-func (s *sharedServer) start(ctx context.Context) {
-	// Not the test's own directory: the server outlives the test that happens to ask first.
-	if s.dir, s.err = os.MkdirTemp("", "redistest-"); s.err != nil {
-		return
-	}
-	s.server, s.err = newServer(ctx, s.dir, nil)
-}
-
-func (s *sharedServer) close() error {
-	if s.server != nil {
-		s.server.close()
-	}
-	return os.RemoveAll(s.dir)
 }
 
 // Start runs a server for this test alone, killed when the test ends. args are redis-server options that come after, and

@@ -2,10 +2,12 @@ package redistest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -57,6 +59,27 @@ func (s *Sentinel) Master() *Server { return s.master }
 
 // Replica returns the server that was the replica at the start.
 func (s *Sentinel) Replica() *Server { return s.replica }
+
+// Failover has the replica take over although the master lives, and returns when it has.
+func (s *Sentinel) Failover(t testing.TB) {
+	t.Helper()
+	ctx := context.WithoutCancel(t.Context())
+	c := redis.NewSentinelClient(clientOptions(s.sentinels[0].Addr(), ""))
+	defer func() { _ = c.Close() }()
+	if err := c.Failover(ctx, s.MasterName).Err(); err != nil {
+		t.Fatalf("redistest: SENTINEL FAILOVER: %v", err)
+	}
+	promoted := func(ctx context.Context) error {
+		info, err := s.replica.client.Info(ctx, "replication").Result()
+		if err == nil && !strings.Contains(info, "role:master") {
+			err = errors.New("the replica is none yet")
+		}
+		return err
+	}
+	if err := poll(ctx, sentinelTimeout, nil, promoted); err != nil {
+		t.Fatalf("redistest: SENTINEL FAILOVER: %v", err)
+	}
+}
 
 // sentinelArgs writes a sentinel's configuration: unlike a server, one must have a file that it can rewrite.
 func (s *Sentinel) sentinelArgs(dir string, port int) ([]string, error) {

@@ -1,0 +1,175 @@
+package aggregator
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"headcount/internal/redisclient"
+)
+
+// pass is what all sweeps of one pass share.
+type pass struct {
+	*Aggregator
+	window time.Duration
+	now    time.Time // when the pass began, by the servers' clocks, whole seconds
+	oldest int64     // Unix seconds: who was seen before is stale
+	newest int64     // Unix seconds: a later time is implausible
+	allTTL bool      // every key of the database had a TTL when the pass began
+
+	number  uint8         // in the memory
+	memory  *memory       // nil: nothing is remembered
+	trusted time.Duration // see Aggregator.trusted
+	down    unreachable
+}
+
+// ahead is how far the clock of another program that writes may be in front of
+// Redis's before its times are implausible; behind, how far it may be slow
+// without the pass missing when its viewers go stale (and a second for rounding).
+const (
+	ahead  = 2 * time.Minute
+	behind = 2*time.Minute + time.Second
+)
+
+// setClocks says when the window is. The masters of a cluster have clocks of
+// their own, and one's sweep counts videos that another one keeps: nobody is
+// stale before the slowest of them says so, nor implausible before the fastest
+// does.
+func (p *pass) setClocks(slowest, fastest time.Time) {
+	p.now = slowest.Truncate(time.Second)
+	p.oldest = p.now.Add(-p.window).Unix()
+	p.newest = fastest.Add(ahead).Unix()
+}
+
+// begin gets a pass ready, with a sweep for every server that answers. The
+// error says which do not, or that there may be more.
+func (a *Aggregator) begin(ctx context.Context) (*pass, []*sweep, error) {
+	p := &pass{Aggregator: a, window: time.Duration(a.window.Load())}
+	nodes, err := redisclient.Masters(ctx, a.rdb)
+	all := make([]*sweep, len(nodes))
+	for i, node := range nodes {
+		all[i] = &sweep{pass: p, node: node}
+	}
+	err = errors.Join(err, sideBySide(all, func(s *sweep) error { return s.meet(ctx) }))
+
+	var sweeps []*sweep
+	for _, s := range all {
+		if s.met {
+			sweeps = append(sweeps, s)
+		} else {
+			p.down.add(address(s.node))
+		}
+	}
+	if len(sweeps) > 0 {
+		p.compare(sweeps)
+		p.recall(sweeps)
+		p.trusted = a.trusted(ctx, p.now)
+	}
+	return p, sweeps, err
+}
+
+// compare draws the conclusions from what the servers have told.
+func (p *pass) compare(sweeps []*sweep) {
+	slowest, fastest := sweeps[0].clock.server, sweeps[0].clock.server
+	p.allTTL = true
+	for _, s := range sweeps {
+		if s.clock.server.Before(slowest) {
+			slowest = s.clock.server
+		}
+		if s.clock.server.After(fastest) {
+			fastest = s.clock.server
+		}
+		p.allTTL = p.allTTL && s.noneForever
+	}
+	p.setClocks(slowest, fastest)
+}
+
+// recall takes up what is remembered from the last pass, as far as it holds.
+func (p *pass) recall(sweeps []*sweep) {
+	p.memory = p.kept.Load()
+	if p.memory == nil || p.memory.window != p.window {
+		p.memory = newMemory(p.window)
+		p.kept.Store(p.memory)
+	}
+	clocks := make(map[string]reference, len(sweeps))
+	for _, s := range sweeps {
+		clocks[s.server] = s.clock
+	}
+	p.memory.check(clocks)
+	p.number = p.memory.begin()
+}
+
+// meet asks a server for its clock, for its identity, and once for all keys
+// whether any has no TTL, so that not each must be asked. What it does not know
+// about itself is no fault.
+func (s *sweep) meet(ctx context.Context) error {
+	pipe := s.node.Pipeline()
+	now := pipe.Time(ctx)
+	server := pipe.Info(ctx, "server")
+	keyspace := pipe.Info(ctx, "keyspace")
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	if err := now.Err(); err != nil {
+		return fmt.Errorf("aggregator: ask Redis for the time: %w", err)
+	}
+	s.met = true
+	s.clock = reference{server: now.Val(), ours: time.Now()}
+	s.server = identity(s.node, server.Val())
+	if node, ok := s.node.(*redis.Client); ok {
+		s.noneForever = allHaveTTL(keyspace.Val(), node.Options().DB)
+	}
+	return nil
+}
+
+// identity tells servers apart, and one from itself before a restart: behind
+// Sentinel, all have one address. It takes INFO server.
+func identity(node redis.UniversalClient, info string) string {
+	_, rest, _ := strings.Cut(info, "\nrun_id:")
+	runID, _, _ := strings.Cut(rest, "\r\n")
+	return address(node) + " " + runID
+}
+
+func address(node redis.UniversalClient) string {
+	if client, ok := node.(*redis.Client); ok {
+		return client.Options().Addr
+	}
+	return ""
+}
+
+// allHaveTTL reads a database's line of INFO keyspace: "db0:keys=10,expires=10,avg_ttl=0".
+func allHaveTTL(info string, db int) bool {
+	_, line, ok := strings.Cut(info, fmt.Sprintf("db%d:keys=", db))
+	total, rest, ok2 := strings.Cut(line, ",expires=")
+	withTTL, _, ok3 := strings.Cut(rest, ",")
+	return ok && ok2 && ok3 && total == withTTL
+}
+
+// sideBySide calls fn for all sweeps at once and returns every error. A panic
+// becomes one, with its stack: it would end the process from a goroutine of ours.
+func sideBySide(sweeps []*sweep, fn func(*sweep) error) error {
+	errs := make([]error, len(sweeps))
+	var running sync.WaitGroup
+	for i, s := range sweeps {
+		running.Go(func() {
+			defer func() {
+				if p := recover(); p != nil {
+					errs[i] = fmt.Errorf("aggregator: panic: %v\n%s", p, debug.Stack())
+				}
+				if errs[i] != nil && len(sweeps) > 1 {
+					errs[i] = fmt.Errorf("master %s: %w", address(s.node), errs[i])
+				}
+				if errs[i] != nil && s.sum.Errors == 0 {
+					s.sum.Errors = 1
+				}
+			}()
+			errs[i] = fn(s)
+		})
+	}
+	running.Wait()
+	return errors.Join(errs...)
+}
