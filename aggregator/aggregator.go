@@ -4,14 +4,17 @@
 // The hashes are the truth and a pass is a function of them, so a pass may be
 // repeated, interrupted, or made twice at once: the counts are the same.
 //
-//	SCAN ──► names of hashes ──► HSCAN pages ──► evict.lua ──► count keys
-//	    └──► names of counts ──► those whose hash is gone become 0
+//	SCAN ──► a video, by its hash or its count key, whichever comes first
+//	          ├─ somebody can be stale ──► read, evict.lua ──┐
+//	          ├─ nobody can ─────────────► HLEN ─────────────┼──► its count key
+//	          └─ its hash is gone ───────► 0 ────────────────┘
 package aggregator
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -73,6 +76,7 @@ var ErrCutShort = errors.New("aggregator: pass cut short")
 type Summary struct {
 	Started, Finished time.Time     // by Redis's clock, whole seconds
 	Took              time.Duration // by ours
+	Keys              int64         // under the prefix: hashes and counts
 	Videos            int64         // with at least one viewer
 	Viewers           int64         // over all videos
 	Evicted           int64         // viewers removed: stale ones and Invalid ones
@@ -84,6 +88,7 @@ type Summary struct {
 
 // add takes in the findings of one server.
 func (s *Summary) add(o *Summary) {
+	s.Keys += o.Keys
 	s.Videos += o.Videos
 	s.Viewers += o.Viewers
 	s.Evicted += o.Evicted
@@ -102,6 +107,7 @@ func (a *Aggregator) Pass(ctx context.Context) (Summary, error) {
 	sum, err := a.sweepAll(ctx)
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", ErrCutShort, context.Cause(ctx))
+		sum.Errors = 0 // what failed, failed because of that
 	}
 	sum.Took = time.Since(began)
 	a.metrics.observe(sum, err)
@@ -158,7 +164,8 @@ func (a *Aggregator) conclude(ctx context.Context, sum *Summary) error {
 func (a *Aggregator) writeLastPass(ctx context.Context, sum *Summary) error {
 	key := a.o.Keys.LastPass()
 	passes, err := a.rdb.HGet(ctx, key, "passes").Int64()
-	if err != nil && !errors.Is(err, redis.Nil) {
+	var syntax *strconv.NumError // somebody else's writing: begin anew
+	if err != nil && !errors.Is(err, redis.Nil) && !errors.As(err, &syntax) {
 		return err
 	}
 	fields := []any{
@@ -182,7 +189,7 @@ func (a *Aggregator) writeLastPass(ctx context.Context, sum *Summary) error {
 }
 
 func (a *Aggregator) warnIfEmpty(ctx context.Context, sum *Summary) error {
-	if sum.Videos > 0 || sum.Evicted > 0 || sum.Errors > 0 {
+	if sum.Keys > 0 || sum.Errors > 0 {
 		a.empty.Store(false)
 		return nil
 	}
@@ -195,7 +202,7 @@ func (a *Aggregator) warnIfEmpty(ctx context.Context, sum *Summary) error {
 	if size <= ours {
 		a.empty.Store(false)
 	} else if !a.empty.Swap(true) {
-		a.o.Logger.Warn("the pass found no viewers, but the database is not empty: check prefix and redis.db if viewers are expected",
+		a.o.Logger.Warn("the pass found nothing, but the database is not empty: check prefix and redis.db if viewers are expected",
 			zap.String("pattern", a.o.Keys.OnlinePattern()), zap.Int64("keys_in_database", size))
 	}
 	return nil

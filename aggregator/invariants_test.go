@@ -524,10 +524,29 @@ func TestPassWarnsOnceWhenItFindsNothingInAFullDatabase(t *testing.T) {
 	e.pass()
 	must(t, e.raw.Del(ctx, e.k.Online("10001")).Err())
 	e.pass()
+	if n := warned(); n != 1 {
+		t.Errorf("%d warnings, want none for that the last viewer left", n)
+	}
+	must(t, e.raw.Del(ctx, e.k.Count("10001")).Err())
+	e.pass()
 	e.pass()
 	if n := warned(); n != 2 {
 		t.Errorf("%d warnings after it was empty again, want 2", n)
 	}
+}
+
+// Somebody wrote nonsense into the last-pass hash: it does not stay for ever.
+func TestPassMendsTheLastPass(t *testing.T) {
+	onEach(t, func(t *testing.T, e *env) {
+		must(t, e.raw.HSet(t.Context(), e.k.LastPass(), "passes", "abc", "finished_at", "zzz").Err())
+		from := e.now()
+		e.pass()
+		got := e.raw.HGetAll(t.Context(), e.k.LastPass()).Val()
+		if at, err := strconv.ParseInt(got["finished_at"], 10, 64); got["passes"] != "1" || err != nil || at < from {
+			t.Errorf("last pass: got passes %q, finished_at %q; want 1, and now", got["passes"], got["finished_at"])
+		}
+		e.wantTTL(e.k.LastPass(), keyTTL-5*time.Second, keyTTL)
+	})
 }
 
 func TestPassWithoutRedisIsAnErrorAndNotEmpty(t *testing.T) {

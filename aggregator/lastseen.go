@@ -3,7 +3,7 @@ package aggregator
 import "math"
 
 // lastSeen reads a hash's value: Unix seconds in decimal, a fraction ignored.
-// ok is false where evict.lua would not see a plausible time either.
+// ok is false for what is no plausible time: not a number, zero, or after newest.
 func lastSeen(value string, newest int64) (at int64, ok bool) {
 	for i := range len(value) {
 		switch c := value[i]; {

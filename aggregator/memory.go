@@ -13,7 +13,8 @@ import (
 //
 // It is a table in buckets of eight, of 1 MiB for a small site and at the most
 // 27 MiB, enough for 1.5 million videos. A full bucket drops the video that is
-// due first. A video is known by 64 bits of a hash with a seed of this process:
+// due first, but none that the pass has dealt with: that could be counted twice.
+// A video is known by 64 bits of a hash with a seed of this process:
 // among a million videos two share them once in some ten million processes, and
 // these two would then be read at each other's times.
 type memory struct {
@@ -26,6 +27,7 @@ type memory struct {
 	renew       []uint32   // Unix seconds: from then on the count key is written again though nothing changed
 	pass        []uint8    // the pass that has dealt with the video last, by its number
 	videos      int        // places taken
+	full        bool       // a video found no place
 	number      uint8      // of the latest pass, never 0
 	clocks      map[string]reference
 }
@@ -33,7 +35,8 @@ type memory struct {
 const (
 	bucketSize = 8
 	smallTable = 65_536    // places
-	largeTable = 1_572_864 // places, taken once the small one is a quarter full
+	largeTable = 1_572_864 // places
+	smallSite  = smallTable / 4
 )
 
 // reference is a server's clock against ours at the same moment.
@@ -45,14 +48,18 @@ type reference struct {
 // at is the server's time at a moment of ours.
 func (r reference) at(ours time.Time) time.Time { return r.server.Add(ours.Sub(r.ours)) }
 
-func newMemory(window time.Duration) *memory {
+// newMemory returns an empty memory for about that many videos.
+func newMemory(window time.Duration, videos int64) *memory {
 	m := &memory{window: window, seed: maphash.MakeSeed()}
 	m.allocate(smallTable)
+	if videos > smallSite {
+		m.allocate(largeTable)
+	}
 	return m
 }
 
 func (m *memory) allocate(places int) {
-	m.videos = 0
+	m.videos, m.full = 0, false
 	m.fingerprint = make([]uint64, places)
 	m.due = make([]uint32, places)
 	m.renew = make([]uint32, places)
@@ -65,16 +72,21 @@ func (m *memory) grow() {
 	m.allocate(largeTable)
 	for i, fingerprint := range fingerprints {
 		if fingerprint != 0 {
-			j := m.place(fingerprint)
-			m.due[j], m.renew[j], m.pass[j] = due[i], renew[i], pass[i]
+			if j := m.place(fingerprint, 0); j != nowhere {
+				m.due[j], m.renew[j], m.pass[j] = due[i], renew[i], pass[i]
+			}
 		}
 	}
 }
 
-// begin returns the number of a new pass.
+// begin returns the number of a new pass. Only here does the table grow, as a
+// video that finds no place stays without one for the rest of a pass.
 func (m *memory) begin() uint8 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if len(m.fingerprint) == smallTable && (m.full || m.videos > smallSite) {
+		m.grow()
+	}
 	if m.number++; m.number == 0 {
 		clear(m.pass) // or one of 255 passes ago would be taken for this one
 		m.number = 1
@@ -82,12 +94,17 @@ func (m *memory) begin() uint8 {
 	return m.number
 }
 
+// nowhere is the place of a video whose bucket is full of videos that the pass
+// has dealt with.
+const nowhere = -1
+
 // place finds the place of a fingerprint. A new one takes a free place, or that
-// of the video in its bucket which is due first.
-func (m *memory) place(fingerprint uint64) int {
+// of the video in its bucket which is due first and that the pass has not dealt
+// with yet.
+func (m *memory) place(fingerprint uint64, pass uint8) int {
 	bucket, _ := bits.Mul64(fingerprint, uint64(len(m.fingerprint)/bucketSize))
 	first := int(bucket) * bucketSize
-	victim := first
+	victim := nowhere
 	for i := first; i < first+bucketSize; i++ {
 		if m.fingerprint[i] == fingerprint {
 			return i
@@ -96,9 +113,13 @@ func (m *memory) place(fingerprint uint64) int {
 			victim = i
 			break
 		}
-		if m.due[i] < m.due[victim] {
+		if m.pass[i] != pass && (victim == nowhere || m.due[i] < m.due[victim]) {
 			victim = i
 		}
+	}
+	if victim == nowhere {
+		m.full = true
+		return nowhere
 	}
 	if m.fingerprint[victim] == 0 {
 		m.videos++
@@ -109,7 +130,7 @@ func (m *memory) place(fingerprint uint64) int {
 
 // sight is what the memory says when a key of a video comes by.
 type sight struct {
-	index       int    // of its place, as long as the fingerprint stands there
+	index       int    // of its place, as long as the fingerprint stands there; or nowhere
 	fingerprint uint64 // of its id
 	handled     bool   // this pass has dealt with the video already
 	due         int64  // Unix seconds; 0: unknown
@@ -121,10 +142,10 @@ func (m *memory) see(videoID string, pass uint8) sight {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	fingerprint := maphash.String(m.seed, videoID) | 1 // 0 is a free place
-	if len(m.fingerprint) == smallTable && m.videos > smallTable/4 {
-		m.grow()
+	i := m.place(fingerprint, pass)
+	if i == nowhere {
+		return sight{index: nowhere}
 	}
-	i := m.place(fingerprint)
 	s := sight{index: i, fingerprint: fingerprint, handled: m.pass[i] == pass, due: int64(m.due[i]), renew: int64(m.renew[i])}
 	m.pass[i] = pass
 	return s
@@ -134,7 +155,7 @@ func (m *memory) see(videoID string, pass uint8) sight {
 func (m *memory) keep(s sight, due, renew int64) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.fingerprint[s.index] == s.fingerprint {
+	if s.index != nowhere && m.fingerprint[s.index] == s.fingerprint {
 		m.due[s.index], m.renew[s.index] = uint32(due), uint32(renew)
 	}
 }
@@ -143,7 +164,7 @@ func (m *memory) keep(s sight, due, renew int64) {
 func (m *memory) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.videos = 0
+	m.videos, m.full = 0, false
 	clear(m.fingerprint)
 	clear(m.due)
 	clear(m.renew)

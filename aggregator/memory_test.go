@@ -2,6 +2,7 @@ package aggregator
 
 import (
 	"context"
+	"fmt"
 	"hash/maphash"
 	"maps"
 	"math/bits"
@@ -217,7 +218,7 @@ func TestPassTrustsTheCountsOfACompletePassBefore(t *testing.T) {
 func TestMemoryForgetsWhenAClockStepsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(window)
+		m := newMemory(window, 0)
 		known := func() bool { return m.see("10001", 0).due != 0 }
 		learn := func() { m.keep(m.see("10001", 0), 1_700_000_500, 0) }
 		now := time.Unix(1_700_000_000, 0)
@@ -247,8 +248,8 @@ func TestMemoryForgetsWhenAClockStepsBack(t *testing.T) {
 
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	m := newMemory(window)
 	const videos = 200_000
+	m := newMemory(window, videos)
 	for i := range videos {
 		m.keep(m.see(strconv.Itoa(i), 1), int64(1000+i), 5)
 	}
@@ -275,10 +276,61 @@ func TestMemoryIsBounded(t *testing.T) {
 	}
 }
 
+// What has no place in a small table has one from the next pass on.
+func TestMemoryGrowsBetweenPasses(t *testing.T) {
+	t.Parallel()
+	m := newMemory(window, 0)
+	const videos = 200_000
+	number := m.begin()
+	placed := 0
+	for i := range videos {
+		if m.see(strconv.Itoa(i), number).index != nowhere {
+			placed++
+		}
+	}
+	if placed == 0 || placed > smallTable {
+		t.Errorf("%d videos found a place among %d", placed, smallTable)
+	}
+	for i := range videos { // a second sight finds what the first did
+		if s := m.see(strconv.Itoa(i), number); s.handled != (s.index != nowhere) {
+			t.Fatalf("video %d: got %+v, want it dealt with if it has a place", i, s)
+		}
+	}
+	number = m.begin()
+	for i := range videos {
+		if m.see(strconv.Itoa(i), number).index == nowhere {
+			t.Fatalf("video %d has no place after the table grew", i)
+		}
+	}
+}
+
+// However little is remembered, the totals are exact: no video counts twice,
+// by its hash and by its count key.
+func TestPassCountsEachVideoOnceWithoutPlacesToRemember(t *testing.T) {
+	onEach(t, func(t *testing.T, e *env) {
+		e.pass()
+		m := e.agg.kept.Load()
+		m.allocate(4 * bucketSize)
+		want := make(map[string]string)
+		for i := range 300 {
+			e.seed(fmt.Sprint(i), map[string]int64{"a": 0, "b": 0})
+			want[fmt.Sprint(i)] = "2"
+		}
+		must(t, e.raw.Set(t.Context(), e.k.Count("nobody"), 5, countTTL).Err())
+		want["nobody"] = "0"
+		for range 3 {
+			if sum := e.pass(); sum.Videos != 300 || sum.Viewers != 600 {
+				t.Errorf("got %d videos and %d viewers, want 300 and 600", sum.Videos, sum.Viewers)
+			}
+		}
+		e.wantCounts(want)
+	})
+}
+
 // A full bucket gives up the video that is due first, as that is read anyway.
 func TestMemoryDropsWhatIsDueFirst(t *testing.T) {
 	t.Parallel()
-	m := newMemory(window)
+	m := newMemory(window, 0)
 	perBucket := make(map[uint64][]string)
 	var full []string // one more than its bucket holds
 	for i := 0; full == nil; i++ {
@@ -291,7 +343,7 @@ func TestMemoryDropsWhatIsDueFirst(t *testing.T) {
 	for i, video := range full[:bucketSize] {
 		m.keep(m.see(video, 0), int64(100+(i+3)%bucketSize), 0)
 	}
-	m.see(full[bucketSize], 0)
+	m.see(full[bucketSize], 1)
 	for i, video := range full {
 		dueFirst := i == bucketSize-3 // at 100
 		if there := slices.Contains(m.fingerprint, printOf(m, video)); there == dueFirst {
@@ -306,7 +358,7 @@ func printOf(m *memory, video string) uint64 { return maphash.String(m.seed, vid
 // one that this pass has dealt with.
 func TestMemoryTellsPassesApart(t *testing.T) {
 	t.Parallel()
-	m := newMemory(window)
+	m := newMemory(window, 0)
 	m.see("10001", m.begin())
 	for i := range 600 {
 		number := m.begin()

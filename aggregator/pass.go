@@ -22,6 +22,7 @@ type pass struct {
 	oldest int64     // Unix seconds: who was seen before is stale
 	newest int64     // Unix seconds: a later time is implausible
 	allTTL bool      // every key of the database had a TTL when the pass began
+	size   int64     // keys in the database when the pass began, as far as known
 
 	number  uint8         // in the memory
 	memory  *memory       // nil: nothing is remembered
@@ -86,6 +87,7 @@ func (p *pass) compare(sweeps []*sweep) {
 			fastest = s.clock.server
 		}
 		p.allTTL = p.allTTL && s.noneForever
+		p.size += s.size
 	}
 	p.setClocks(slowest, fastest)
 }
@@ -94,7 +96,8 @@ func (p *pass) compare(sweeps []*sweep) {
 func (p *pass) recall(sweeps []*sweep) {
 	p.memory = p.kept.Load()
 	if p.memory == nil || p.memory.window != p.window {
-		p.memory = newMemory(p.window)
+		const keysOfAVideo = 2
+		p.memory = newMemory(p.window, p.size/keysOfAVideo)
 		p.kept.Store(p.memory)
 	}
 	clocks := make(map[string]reference, len(sweeps))
@@ -113,11 +116,13 @@ func (s *sweep) meet(ctx context.Context) error {
 	now := pipe.Time(ctx)
 	server := pipe.Info(ctx, "server")
 	keyspace := pipe.Info(ctx, "keyspace")
+	size := pipe.DBSize(ctx)
 	_, _ = pipe.Exec(ctx) // each command has its own error
 	if err := now.Err(); err != nil {
 		return fmt.Errorf("aggregator: ask Redis for the time: %w", err)
 	}
 	s.met = true
+	s.size = size.Val()
 	s.clock = reference{server: now.Val(), ours: time.Now()}
 	s.server = identity(s.node, server.Val())
 	if node, ok := s.node.(*redis.Client); ok {

@@ -102,7 +102,9 @@ func (s *sweep) check(ctx context.Context, batch []*reading) (again []*reading) 
 			continue
 		}
 		r.viewers, r.gone = length, length == 0
-		counted = append(counted, r)
+		if r.gone || !r.checked {
+			counted = append(counted, r)
+		}
 	}
 	return s.publish(ctx, counted)
 }

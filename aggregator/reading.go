@@ -27,6 +27,7 @@ type reading struct {
 	video, key string
 	sight
 	isCount bool // it came by with its count key, so there is one
+	checked bool // only for whether there is a hash; it is counted elsewhere
 
 	large   bool
 	from    redis.UniversalClient // who sends for the pages of a large hash

@@ -25,10 +25,11 @@ const (
 type sweep struct {
 	*pass
 	node        redis.UniversalClient // the server that is scanned
-	met         bool                  // it has answered, so that the next three are known
+	met         bool                  // it has answered, so that the next four are known
 	server      string                // its identity
 	clock       reference             // when the pass began
-	noneForever bool                  // its keys had a TTL each when the pass began
+	size        int64                 // keys in its database when the pass began
+	noneForever bool                  // each of them had a TTL
 	sum         Summary
 	failed      failures
 }
@@ -80,7 +81,8 @@ var errTookOver = errors.New("another server took over, or this one was restarte
 
 // sort tells the hashes that must be read from those whose length is their
 // count, and checks the latter. A video comes by with its hash and with its
-// count key; whichever is first counts for both.
+// count key; whichever is first counts for both. Where the memory has no place
+// for it, the hash is what counts, and the count key is only checked for one.
 func (s *sweep) sort(ctx context.Context, names []string) []*reading {
 	var open, known []*reading
 	for _, name := range names {
@@ -88,12 +90,14 @@ func (s *sweep) sort(ctx context.Context, names []string) []*reading {
 		if !ok || (isCount && keys.CheckVideoID(video) != nil) {
 			continue // nobody's: no id leads to such a key
 		}
+		s.sum.Keys++
 		sight := s.memory.see(video, s.number)
 		if sight.handled {
 			continue
 		}
 		r := &reading{video: video, key: s.o.Keys.Online(video), sight: sight, isCount: isCount}
-		if sight.due > s.now.Unix() {
+		r.checked = isCount && sight.index == nowhere
+		if r.checked || sight.due > s.now.Unix() {
 			known = append(known, r)
 		} else {
 			open = append(open, r)
