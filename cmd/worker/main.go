@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"syscall"
 
 	"github.com/spf13/pflag"
@@ -29,6 +31,11 @@ func main() {
 	}
 }
 
+// memoryLimit keeps the worker small: what a pass needs is bounded, and without
+// a limit as much again would be garbage that waits to be collected. GOMEMLIMIT
+// outweighs it.
+const memoryLimit = 48 << 20
+
 // run takes the environment whole, as variables that nobody knows are refused.
 func run(ctx context.Context, args []string, getenv func() []string, stdout io.Writer) error {
 	var once bool
@@ -47,6 +54,9 @@ func run(ctx context.Context, args []string, getenv func() []string, stdout io.W
 	}
 	if err != nil {
 		return err
+	}
+	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // none is set
+		debug.SetMemoryLimit(memoryLimit)
 	}
 	if once {
 		return schedule.Once(ctx, p)
