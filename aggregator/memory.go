@@ -12,7 +12,7 @@ import (
 // costs one more reading.
 //
 // It is a table in buckets of eight, of 1 MiB for a small site and at the most
-// 27 MiB, enough for 1.5 million videos. A full bucket drops the video that is
+// 28 MiB, enough for 1.5 million videos. A full bucket drops the video that is
 // due first, but none that the pass has dealt with: that could be counted twice.
 // A video is known by 64 bits of a hash with a seed of this process:
 // among a million videos two share them once in some ten million processes, and
@@ -25,6 +25,7 @@ type memory struct {
 	fingerprint []uint64   // of the video's id; 0 is a free place
 	due         []uint32   // Unix seconds: until then nobody in the hash can be stale
 	renew       []uint32   // Unix seconds: from then on the count key is written again though nothing changed
+	large       []bool     // the hash was too large to be read whole
 	pass        []uint8    // the pass that has dealt with the video last, by its number
 	videos      int        // places taken
 	full        bool       // a video found no place
@@ -63,17 +64,18 @@ func (m *memory) allocate(places int) {
 	m.fingerprint = make([]uint64, places)
 	m.due = make([]uint32, places)
 	m.renew = make([]uint32, places)
+	m.large = make([]bool, places)
 	m.pass = make([]uint8, places)
 }
 
 // grow moves everything to the large table.
 func (m *memory) grow() {
-	fingerprints, due, renew, pass := m.fingerprint, m.due, m.renew, m.pass
+	fingerprints, due, renew, large, pass := m.fingerprint, m.due, m.renew, m.large, m.pass
 	m.allocate(largeTable)
 	for i, fingerprint := range fingerprints {
 		if fingerprint != 0 {
 			if j := m.place(fingerprint, 0); j != nowhere {
-				m.due[j], m.renew[j], m.pass[j] = due[i], renew[i], pass[i]
+				m.due[j], m.renew[j], m.large[j], m.pass[j] = due[i], renew[i], large[i], pass[i]
 			}
 		}
 	}
@@ -124,7 +126,8 @@ func (m *memory) place(fingerprint uint64, pass uint8) int {
 	if m.fingerprint[victim] == 0 {
 		m.videos++
 	}
-	m.fingerprint[victim], m.due[victim], m.renew[victim], m.pass[victim] = fingerprint, 0, 0, 0
+	m.fingerprint[victim], m.due[victim], m.renew[victim] = fingerprint, 0, 0
+	m.large[victim], m.pass[victim] = false, 0
 	return victim
 }
 
@@ -135,6 +138,7 @@ type sight struct {
 	handled     bool   // this pass has dealt with the video already
 	due         int64  // Unix seconds; 0: unknown
 	renew       int64  // Unix seconds; 0: unknown
+	large       bool   // the hash cannot be read whole, as far as known
 }
 
 // see looks a video up and notes that the pass deals with it.
@@ -146,17 +150,25 @@ func (m *memory) see(videoID string, pass uint8) sight {
 	if i == nowhere {
 		return sight{index: nowhere}
 	}
-	s := sight{index: i, fingerprint: fingerprint, handled: m.pass[i] == pass, due: int64(m.due[i]), renew: int64(m.renew[i])}
+	s := sight{
+		index:       i,
+		fingerprint: fingerprint,
+		handled:     m.pass[i] == pass,
+		due:         int64(m.due[i]),
+		renew:       int64(m.renew[i]),
+		large:       m.large[i],
+	}
 	m.pass[i] = pass
 	return s
 }
 
-// keep notes when the video must be read, and its count be written, again.
-func (m *memory) keep(s sight, due, renew int64) {
+// keep notes when the video must be read, and its count be written, again, and
+// how it must be read.
+func (m *memory) keep(s sight, due, renew int64, large bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s.index != nowhere && m.fingerprint[s.index] == s.fingerprint {
-		m.due[s.index], m.renew[s.index] = uint32(due), uint32(renew)
+		m.due[s.index], m.renew[s.index], m.large[s.index] = uint32(due), uint32(renew), large
 	}
 }
 
@@ -168,6 +180,7 @@ func (m *memory) forget() {
 	clear(m.fingerprint)
 	clear(m.due)
 	clear(m.renew)
+	clear(m.large)
 	clear(m.pass)
 }
 

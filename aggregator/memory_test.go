@@ -75,6 +75,32 @@ func TestPassReadsNoHashInWhichNobodyCanBeStale(t *testing.T) {
 	})
 }
 
+// A hash that was large is read in pages at once.
+func TestPassRemembersThatAHashIsLarge(t *testing.T) {
+	onEach(t, func(t *testing.T, e *env) {
+		e.seedMany("large", 1000, 0)
+		e.pass()
+		e.seedMany("large", 300, 700)
+		m := e.agg.kept.Load()
+		sight := m.see("large", 0)
+		m.keep(sight, 0, sight.renew, sight.large) // it is due
+		spy := spyOn(e)
+		e.pass()
+		if sent := spy.take(); sent["hrandfield"] != 0 || sent["hscan"] < 2 {
+			t.Errorf("sent %v, want only pages read", sent)
+		}
+		e.wantCounts(map[string]string{"large": "1000"})
+
+		must(t, e.raw.Del(t.Context(), e.k.Online("large")).Err())
+		must(t, e.raw.Set(t.Context(), e.k.Online("large"), "x", time.Hour).Err())
+		m.keep(m.see("large", 0), 0, 0, true)
+		if sum := e.pass(); sum.Foreign != 1 {
+			t.Errorf("foreign keys: got %d, want the one that is no hash any more", sum.Foreign)
+		}
+		e.wantCounts(map[string]string{"large": "0"})
+	})
+}
+
 // A writer two minutes slow adds a viewer right after the reading: the hash is
 // due when that viewer goes stale, not when the ones read do.
 func TestPassIsInTimeForASlowWriter(t *testing.T) {
@@ -180,7 +206,7 @@ func TestPassRenewsACountBeforeItExpires(t *testing.T) {
 		if s.renew < half-5 || s.renew > half {
 			t.Errorf("to be renewed at %d, want half a TTL from now, %d", s.renew, half)
 		}
-		m.keep(s, s.due, e.now())
+		m.keep(s, s.due, e.now(), false)
 		must(t, e.raw.Expire(t.Context(), e.k.Count("10001"), time.Minute).Err())
 		e.pass()
 		e.wantTTL(e.k.Count("10001"), countTTL-5*time.Second, countTTL+countTTL/50)
@@ -220,7 +246,7 @@ func TestMemoryForgetsWhenAClockStepsBack(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := newMemory(window, 0)
 		known := func() bool { return m.see("10001", 0).due != 0 }
-		learn := func() { m.keep(m.see("10001", 0), 1_700_000_500, 0) }
+		learn := func() { m.keep(m.see("10001", 0), 1_700_000_500, 0, false) }
 		now := time.Unix(1_700_000_000, 0)
 		check := func(server string, now time.Time) {
 			m.check(map[string]reference{server: {server: now, ours: time.Now()}})
@@ -251,7 +277,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	const videos = 200_000
 	m := newMemory(window, videos)
 	for i := range videos {
-		m.keep(m.see(strconv.Itoa(i), 1), int64(1000+i), 5)
+		m.keep(m.see(strconv.Itoa(i), 1), int64(1000+i), 5, false)
 	}
 	lost := 0
 	for i := range videos {
@@ -341,7 +367,7 @@ func TestMemoryDropsWhatIsDueFirst(t *testing.T) {
 		}
 	}
 	for i, video := range full[:bucketSize] {
-		m.keep(m.see(video, 0), int64(100+(i+3)%bucketSize), 0)
+		m.keep(m.see(video, 0), int64(100+(i+3)%bucketSize), 0, false)
 	}
 	m.see(full[bucketSize], 1)
 	for i, video := range full {

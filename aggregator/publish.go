@@ -228,5 +228,5 @@ func (s *sweep) remember(r *reading) {
 	case r.oldest != 0:
 		due = s.dueAfter(r)
 	}
-	s.memory.keep(r.sight, due, r.renew)
+	s.memory.keep(r.sight, due, r.renew, r.viewers >= smallSize)
 }

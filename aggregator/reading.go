@@ -22,14 +22,15 @@ var evictScript = redis.NewScript(evictSource)
 // cheaper than a page of HSCAN, as bounded, and returns nobody twice. A larger
 // one is read by HSCAN, which may return a viewer twice, so its count is the
 // length that it had with its last page, less whom that page made us evict, and
-// never a tally over pages.
+// never a tally over pages. Where the memory says that a hash was large, the
+// first reading, in vain then, is saved.
 type reading struct {
 	video, key string
 	sight
 	isCount bool // it came by with its count key, so there is one
 	checked bool // only for whether there is a hash; it is counted elsewhere
 
-	large   bool
+	told    bool                  // the hash's TTL and the count key's value are known
 	from    redis.UniversalClient // who sends for the pages of a large hash
 	moved   bool                  // a large hash went to another master between two pages
 	cursor  uint64                // of the next page of a large hash
@@ -59,6 +60,12 @@ const noTTL = -1
 func (s *sweep) round(ctx context.Context, open []*reading) (unfinished []*reading) {
 	var fresh, large []*reading
 	for _, r := range open {
+		if r.large && r.from == nil { // so the memory says
+			s.settleOn(ctx, r)
+		}
+		if r.dropped {
+			continue
+		}
 		if r.large {
 			large = append(large, r)
 		} else {
@@ -92,25 +99,35 @@ func (s *sweep) round(ctx context.Context, open []*reading) (unfinished []*readi
 func (s *sweep) read(ctx context.Context, batch []*reading) {
 	pipes := make(pipelines)
 	pipe := pipes.of(s.rdb)
-	var fresh []*reading
+	var untold []*reading
 	for _, r := range batch {
 		if r.large {
 			r.page = pipes.of(r.from).HScan(ctx, r.key, r.cursor, "", pageSize)
 			r.size = pipes.of(r.from).HLen(ctx, r.key)
-			continue
+		} else {
+			r.small = pipe.HRandFieldWithValues(ctx, r.key, smallSize)
 		}
-		fresh = append(fresh, r)
-		r.small = pipe.HRandFieldWithValues(ctx, r.key, smallSize)
-		r.asked.ttl = pipe.TTL(ctx, r.key)
+		if !r.told {
+			r.asked.ttl = pipe.TTL(ctx, r.key)
+			untold = append(untold, r)
+		}
 	}
-	s.askCounts(ctx, pipe, fresh)
+	s.askCounts(ctx, pipe, untold)
 	s.exec(ctx, pipes)
 
+	for _, r := range untold {
+		if err := s.takeCount(r); err != nil {
+			s.fail(r, "read", err)
+		}
+		r.told = true
+	}
 	for _, r := range batch {
 		r.stale, r.invalid = r.stale[:0], 0
-		if r.large {
+		switch {
+		case r.dropped:
+		case r.large:
 			s.takePage(r)
-		} else {
+		default:
 			s.takeSmall(ctx, r)
 		}
 		r.small, r.page, r.size = nil, nil, nil // a large hash is open for long; its pages are not
@@ -122,9 +139,6 @@ func (s *sweep) takeSmall(ctx context.Context, r *reading) {
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
 		s.skip(r.key) // not a hash, so nobody is watching
 		viewers, err = nil, nil
-	}
-	if err == nil {
-		err = s.takeCount(r)
 	}
 	if err != nil {
 		s.fail(r, "read", err)
@@ -163,6 +177,11 @@ func (s *sweep) takePage(r *reading) {
 	page, cursor, err := r.page.Result()
 	if err == nil {
 		err = r.size.Err()
+	}
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		s.skip(r.key) // not a hash any more, so nobody is watching
+		r.whole, r.gone, r.viewers = true, true, 0
+		return
 	}
 	if r.from != s.rdb && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK")) {
 		r.moved, r.large, r.cursor, r.oldest = true, false, 0, 0
