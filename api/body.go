@@ -18,12 +18,21 @@ import (
 // far shorter, even with every character escaped.
 const maxBody = 4 << 10
 
+// A batch of plays has no more than maxPlays of them, and a body of no more than
+// maxPlaysBody bytes: all of them with the longest ids of plain characters.
+const (
+	maxPlays     = 1000
+	maxPlaysBody = 1 << 20
+)
+
 // maxUnix is the last second of the year 9999: milliseconds lie beyond it.
 const maxUnix = 253402300799
 
 const (
+	fieldVideoID    = "video_id"
 	fieldViewerID   = "viewer_id"
 	fieldRecordedAt = "recorded_at"
+	fieldPlays      = "plays"
 )
 
 // viewerBody is the body of a play or a leave.
@@ -63,9 +72,68 @@ func isJSON(contentType string) bool {
 	return mediaType == "" || strings.EqualFold(mediaType, "application/json") || strings.EqualFold(mediaType, "text/plain")
 }
 
+// readPlays reads the body of a batch of plays.
+func readPlays(w http.ResponseWriter, r *http.Request) (videoIDs, viewerIDs []string, err error) {
+	data, err := readBody(w, r, maxPlaysBody)
+	if err != nil {
+		return nil, nil, err
+	}
+	return decodePlays(data)
+}
+
+// decodePlays reads {"plays":[{"video_id":"10001","viewer_id":"u1"},…]}.
+func decodePlays(data []byte) (videoIDs, viewerIDs []string, err error) {
+	given := false
+	p := newParser(data)
+	err = p.object([]string{fieldPlays}, func(_ string, value json.Token) error {
+		given = true
+		if value != json.Delim('[') {
+			return badRequest("%s: must be an array", fieldPlays)
+		}
+		for p.dec.More() {
+			if len(videoIDs) == maxPlays {
+				return badRequest("%s: more than %d", fieldPlays, maxPlays)
+			}
+			video, viewer, err := p.play(len(videoIDs))
+			if err != nil {
+				return err
+			}
+			videoIDs, viewerIDs = append(videoIDs, video), append(viewerIDs, viewer)
+		}
+		_, err := p.token()
+		return err
+	})
+	if err == nil && !given {
+		err = badRequest("%s: missing", fieldPlays)
+	}
+	return videoIDs, viewerIDs, err
+}
+
+// play reads one play of a batch. That its ids are acceptable is not checked
+// here: one bad play does not spoil the others.
+func (p parser) play(index int) (videoID, viewerID string, err error) {
+	open, err := p.token()
+	if err != nil {
+		return "", "", err
+	}
+	if open != json.Delim('{') {
+		return "", "", badRequest("%s[%d]: must be an object", fieldPlays, index)
+	}
+	place := fmt.Sprintf("%s[%d].", fieldPlays, index)
+	err = p.fields(place, []string{fieldVideoID, fieldViewerID}, func(field string, value json.Token) (err error) {
+		if field == fieldVideoID {
+			videoID, err = stringField(place+field, value)
+		} else {
+			viewerID, err = stringField(place+field, value)
+		}
+		return err
+	})
+	return videoID, viewerID, err
+}
+
 func decodeViewer(data []byte, known ...string) (viewerBody, error) {
 	var body viewerBody
-	err := readObject(data, known, func(field string, value json.Token) (err error) {
+	err := newParser(data).object(known, func(field string, value json.Token) (err error) {
 		switch field {
 		case fieldViewerID:
 			body.viewerID, err = stringField(field, value)
@@ -101,23 +169,21 @@ func unixField(field string, value json.Token) (int64, error) {
 	return int64(n), nil
 }
 
-// readObject calls set with each field of the JSON object that data is. It is
+// object calls set with each field of the JSON object that the data is. It is
 // stricter than json.Unmarshal, which takes names in any case, repeated names
 // and trailing data, and whose replacement of bad text would make one id of
 // two. Its errors are written here, as those of encoding/json quote the input.
 // They count bytes from 0.
-func readObject(data []byte, known []string, set setField) error {
-	if err := checkText(data); err != nil {
+func (p parser) object(known []string, set setField) error {
+	if err := checkText(p.data); err != nil {
 		return err
 	}
-	p := parser{data, json.NewDecoder(bytes.NewReader(data))}
-	p.dec.UseNumber()
 	if open, err := p.token(); err != nil {
 		return err
 	} else if open != json.Delim('{') {
 		return badRequest("body: must be a JSON object")
 	}
-	if err := p.fields(known, set); err != nil {
+	if err := p.fields("", known, set); err != nil {
 		return err
 	}
 	if _, err := p.dec.Token(); !errors.Is(err, io.EOF) {
@@ -135,8 +201,15 @@ type parser struct {
 	dec  *json.Decoder
 }
 
-// fields reads an object's fields and its closing brace.
-func (p parser) fields(known []string, set setField) error {
+func newParser(data []byte) parser {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	dec.UseNumber()
+	return parser{data, dec}
+}
+
+// fields reads an object's fields and its closing brace. place, such as
+// "plays[3].", is where the object stands in the body; "" for the body itself.
+func (p parser) fields(place string, known []string, set setField) error {
 	var seen []string
 	for p.dec.More() {
 		name, err := p.token()
@@ -148,7 +221,7 @@ func (p parser) fields(known []string, set setField) error {
 			return badRequest("body: unknown field near byte %d; known: %s", p.dec.InputOffset(), strings.Join(known, ", "))
 		}
 		if slices.Contains(seen, field) {
-			return badRequest("%s: given twice", field)
+			return badRequest("%s%s: given twice", place, field)
 		}
 		seen = append(seen, field)
 		value, err := p.token()

@@ -218,7 +218,7 @@ func FuzzBody(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		got, err := decodeViewer(data, leaveFields...)
 		if err != nil {
-			checkRefusal(t, err)
+			checkRefusal(t, err, details)
 			return
 		}
 		var want struct {
@@ -234,7 +234,7 @@ func FuzzBody(f *testing.F) {
 	})
 }
 
-func checkRefusal(t *testing.T, err error) {
+func checkRefusal(t *testing.T, err error, details *regexp.Regexp) {
 	t.Helper()
 	p, ok := errors.AsType[*problem](err)
 	if !ok || p.Status != http.StatusBadRequest {

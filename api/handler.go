@@ -26,6 +26,10 @@ type Recorder interface {
 	// time in Unix seconds by Redis's clock.
 	Play(ctx context.Context, videoID, viewerID string) (recordedAt int64, err error)
 
+	// PlayAll is Play for many: videoIDs[i] is watched by viewerIDs[i]. The
+	// i-th error is nil where that play was recorded.
+	PlayAll(ctx context.Context, videoIDs, viewerIDs []string) (recordedAt int64, errs []error)
+
 	// Leave removes the viewer unless seen after recordedAt, in Unix seconds.
 	// With recordedAt 0 it removes the viewer in any case.
 	Leave(ctx context.Context, videoID, viewerID string, recordedAt int64) error
@@ -36,6 +40,9 @@ type Lookup interface {
 	// Viewers returns how many viewers watch the video, and when that was
 	// true: the zero time when unknown.
 	Viewers(ctx context.Context, videoID string) (viewers int64, asOf time.Time, err error)
+
+	// Batch is Viewers for several videos, in their order.
+	Batch(ctx context.Context, videoIDs []string) (viewers []int64, asOf time.Time, err error)
 }
 
 // Options are what Handler is built from. Recorder, Lookup and BeatAfter are required.
@@ -73,6 +80,8 @@ func Handler(o Options) http.Handler {
 	a.route(mux, "/v1/videos/{video_id}/play", methods{http.MethodPost: a.play})
 	a.route(mux, "/v1/videos/{video_id}/leave", methods{http.MethodPost: a.leave})
 	a.route(mux, "/v1/videos/{video_id}/viewers", methods{http.MethodGet: a.viewers})
+	a.route(mux, "/v1/plays", methods{http.MethodPost: a.plays})
+	a.route(mux, "/v1/viewers", methods{http.MethodGet: a.batch})
 	mux.HandleFunc("/", notFound)
 
 	return newMetrics(o.Registerer).instrument(

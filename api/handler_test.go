@@ -32,6 +32,7 @@ type fakeStore struct {
 	viewers    int64
 	asOf       time.Time
 	err        error
+	playErrs   map[int]error // of single plays of a batch, by index
 	hook       func(ctx context.Context) error
 
 	mu    sync.Mutex
@@ -52,12 +53,38 @@ func (s *fakeStore) Play(ctx context.Context, videoID, viewerID string) (int64, 
 	return s.recordedAt, s.note(ctx, call{"play", videoID, viewerID, 0})
 }
 
+// PlayAll notes one call, with all ids.
+func (s *fakeStore) PlayAll(ctx context.Context, videoIDs, viewerIDs []string) (int64, []error) {
+	all := s.note(ctx, call{"play all", strings.Join(videoIDs, ","), strings.Join(viewerIDs, ","), 0})
+	errs := make([]error, len(videoIDs))
+	recordedAt := int64(0)
+	for i := range errs {
+		if errs[i] = all; s.playErrs[i] != nil {
+			errs[i] = s.playErrs[i]
+		}
+		if errs[i] == nil {
+			recordedAt = s.recordedAt
+		}
+	}
+	return recordedAt, errs
+}
+
 func (s *fakeStore) Leave(ctx context.Context, videoID, viewerID string, recordedAt int64) error {
 	return s.note(ctx, call{"leave", videoID, viewerID, recordedAt})
 }
 
 func (s *fakeStore) Viewers(ctx context.Context, videoID string) (int64, time.Time, error) {
 	return s.viewers, s.asOf, s.note(ctx, call{"viewers", videoID, "", 0})
+}
+
+// Batch notes one call, with all ids. Each video has one viewer more than the
+// one before it.
+func (s *fakeStore) Batch(ctx context.Context, videoIDs []string) ([]int64, time.Time, error) {
+	viewers := make([]int64, len(videoIDs))
+	for i := range viewers {
+		viewers[i] = s.viewers + int64(i)
+	}
+	return viewers, s.asOf, s.note(ctx, call{"batch", strings.Join(videoIDs, ","), "", 0})
 }
 
 func (s *fakeStore) Calls() []call {
@@ -172,6 +199,24 @@ func TestAnswers(t *testing.T) {
 			"GET", "/v1/videos/%3Ca%26b%3E/viewers", "", 200, "application/json", "public, max-age=3",
 			`{"video_id":"<a&b>","viewers":23,"as_of":"2026-11-30T14:00:00Z"}` + "\n", call{"viewers", "<a&b>", "", 0},
 		},
+		"plays": {
+			"POST", "/v1/plays", `{"plays":[{"video_id":"10001","viewer_id":"u1"},{"viewer_id":"u2","video_id":"10002"}]}`, 200, "application/json", "no-store",
+			`{"recorded":2,"recorded_at":1700000000,"beat_after":150,"errors":[]}` + "\n", call{"play all", "10001,10002", "u1,u2", 0},
+		},
+		"no plays": {
+			"POST", "/v1/plays", `{"plays":[]}`, 200, "application/json", "no-store",
+			`{"recorded":0,"recorded_at":0,"beat_after":150,"errors":[]}` + "\n", call{"play all", "", "", 0},
+		},
+		"viewers of several": {
+			"GET", "/v1/viewers?video_id=b&video_id=a&video_id=b", "", 200, "application/json", "public, max-age=3",
+			`{"counts":[{"video_id":"b","viewers":23},{"video_id":"a","viewers":24},{"video_id":"b","viewers":25}],"as_of":"2026-11-30T14:00:00Z"}` + "\n",
+			call{"batch", "b,a,b", "", 0},
+		},
+		"ids in a query": {
+			"GET", "/v1/viewers?video_id=a%2Bb%26c%3Cd%3E&video_id=e+f&video_id=%2F&video_id=%E6%97%A5", "", 200, "application/json", "public, max-age=3",
+			`{"counts":[{"video_id":"a+b&c<d>","viewers":23},{"video_id":"e f","viewers":24},{"video_id":"/","viewers":25},{"video_id":"日","viewers":26}],"as_of":"2026-11-30T14:00:00Z"}` + "\n",
+			call{"batch", "a+b&c<d>,e f,/,日", "", 0},
+		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -252,6 +297,7 @@ func TestHead(t *testing.T) {
 		body   string // whose length is told
 	}{
 		{"/v1/videos/10001/viewers", 200, `{"video_id":"10001","viewers":23,"as_of":"2026-11-30T14:00:00Z"}` + "\n"},
+		{"/v1/viewers?video_id=10001", 200, `{"counts":[{"video_id":"10001","viewers":23}],"as_of":"2026-11-30T14:00:00Z"}` + "\n"},
 		{"/v1/nothing", 404, problemJSON(404, "no such path")},
 	} {
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodHead, srv.URL+tt.path, nil)

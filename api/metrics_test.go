@@ -54,6 +54,12 @@ func TestRequestCounters(t *testing.T) {
 		{"GET", "/v1/videos/secret1/viewers", ""},
 		{"HEAD", "/v1/videos/secret1/viewers", ""},
 		{"BREW", "/v1/videos/secret1/viewers", ""},
+		{"POST", "/v1/plays", `{"plays":[{"video_id":"secret1","viewer_id":"u1"}]}`},
+		{"POST", "/v1/plays", `{"plays":1}`},
+		{"GET", "/v1/viewers?video_id=secret1&video_id=secret4", ""},
+		{"HEAD", "/v1/viewers?video_id=secret1", ""},
+		{"GET", "/v1/viewers", ""},
+		{"POST", "/v1/viewers?video_id=secret1", ""},
 		{"GET", "/v1/secret2", ""},
 		{"SECRET3", "/v1/secret2", ""},
 		{"POST", "/v1/videos//play", `{"viewer_id":"u1"}`},
@@ -67,6 +73,12 @@ headcount_http_requests_total{code="204",method="POST",route="/v1/videos/{video_
 headcount_http_requests_total{code="200",method="GET",route="/v1/videos/{video_id}/viewers"} 1
 headcount_http_requests_total{code="200",method="HEAD",route="/v1/videos/{video_id}/viewers"} 1
 headcount_http_requests_total{code="405",method="other",route="/v1/videos/{video_id}/viewers"} 1
+headcount_http_requests_total{code="200",method="POST",route="/v1/plays"} 1
+headcount_http_requests_total{code="400",method="POST",route="/v1/plays"} 1
+headcount_http_requests_total{code="200",method="GET",route="/v1/viewers"} 1
+headcount_http_requests_total{code="200",method="HEAD",route="/v1/viewers"} 1
+headcount_http_requests_total{code="400",method="GET",route="/v1/viewers"} 1
+headcount_http_requests_total{code="405",method="POST",route="/v1/viewers"} 1
 headcount_http_requests_total{code="404",method="GET",route="other"} 1
 headcount_http_requests_total{code="404",method="other",route="other"} 1
 headcount_http_requests_total{code="400",method="POST",route="other"} 1

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -31,7 +32,7 @@ type fixture struct {
 	*lookup.Lookup
 	rdb    redis.UniversalClient // the Lookup's
 	sent   *sentCommands         // through rdb
-	db     *redis.Client         // the test's
+	db     redis.UniversalClient // the test's
 	prefix string
 	reg    *prometheus.Registry
 }
@@ -41,12 +42,19 @@ type fixture struct {
 func newFixture(t *testing.T, o lookup.Options, newCounter func(redis.UniversalClient, keys.Keys) lookup.Counter) *fixture {
 	t.Helper()
 	s := redistest.Shared(t)
-	rdb, err := redisclient.New(redisclient.Options{Mode: redisclient.Single, Addrs: []string{s.Addr()}, Timeout: patience})
+	return newFixtureOn(t, redisclient.Options{Mode: redisclient.Single, Addrs: []string{s.Addr()}}, s.Client(), o, newCounter)
+}
+
+// newFixtureOn is newFixture on another Redis, of which db is a client.
+func newFixtureOn(t *testing.T, where redisclient.Options, db redis.UniversalClient, o lookup.Options, newCounter func(redis.UniversalClient, keys.Keys) lookup.Counter) *fixture {
+	t.Helper()
+	where.Timeout = patience
+	rdb, err := redisclient.New(where)
 	if err != nil {
 		t.Fatalf("redisclient.New: %v", err)
 	}
 	t.Cleanup(func() { _ = rdb.Close() })
-	f := &fixture{rdb: rdb, sent: &sentCommands{}, db: s.Client(), prefix: redistest.Prefix(t), reg: prometheus.NewRegistry()}
+	f := &fixture{rdb: rdb, sent: &sentCommands{}, db: db, prefix: redistest.Prefix(t), reg: prometheus.NewRegistry()}
 	rdb.AddHook(f.sent)
 	o.Keys, o.Registerer, o.Timeout = keys.New(f.prefix), f.reg, patience
 	if o.CountTTL == 0 {
@@ -120,11 +128,21 @@ func wantViewers(t *testing.T, s source, videoID string, want int64) (asOf time.
 // wantOutcomes checks how many lookups had which outcome; the others had none.
 func wantOutcomes(t *testing.T, reg prometheus.Gatherer, want map[string]int) {
 	t.Helper()
+	lookups := 0
+	for _, n := range want {
+		lookups += n
+	}
+	wantOutcomesOf(t, reg, lookups, want)
+}
+
+// wantOutcomesOf is wantOutcomes where some calls looked up several videos.
+func wantOutcomesOf(t *testing.T, reg prometheus.Gatherer, calls int, want map[string]int) {
+	t.Helper()
 	families, err := reg.Gather()
 	if err != nil {
 		t.Fatalf("Gather: %v", err)
 	}
-	got, observed, total := make(map[string]int), 0, 0
+	got, observed := make(map[string]int), 0
 	for _, family := range families {
 		for _, m := range family.GetMetric() {
 			switch family.GetName() {
@@ -137,18 +155,31 @@ func wantOutcomes(t *testing.T, reg prometheus.Gatherer, want map[string]int) {
 	}
 	maps.DeleteFunc(got, func(_ string, n int) bool { return n == 0 })
 	for outcome, n := range got {
-		total += n
 		if n != want[outcome] {
 			t.Errorf("lookups with outcome %s = %d, want %d", outcome, n, want[outcome])
 		}
 	}
-	if len(got) != len(want) || observed != total {
-		t.Errorf("outcomes = %v, durations = %d, want %v and as many durations", got, observed, want)
+	if len(got) != len(want) || observed != calls {
+		t.Errorf("outcomes = %v, durations = %d, want %v and %d durations", got, observed, want, calls)
 	}
 }
 
 // sentCommands is a hook that counts the commands sent, and the round trips.
-type sentCommands struct{ commands, trips atomic.Int64 }
+type sentCommands struct {
+	commands, trips atomic.Int64
+
+	mu   sync.Mutex
+	read []string // the keys of each MGET
+}
+
+// takeRead returns the keys that were read by MGET since it was last called.
+func (s *sentCommands) takeRead() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	read := s.read
+	s.read = nil
+	return read
+}
 
 func (s *sentCommands) DialHook(next redis.DialHook) redis.DialHook { return next }
 
@@ -164,6 +195,15 @@ func (s *sentCommands) ProcessPipelineHook(next redis.ProcessPipelineHook) redis
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		s.trips.Add(1)
 		s.commands.Add(int64(len(cmds)))
+		s.mu.Lock()
+		for _, cmd := range cmds {
+			for _, key := range cmd.Args()[1:] {
+				if cmd.Name() == "mget" {
+					s.read = append(s.read, key.(string))
+				}
+			}
+		}
+		s.mu.Unlock()
 		return next(ctx, cmds)
 	}
 }

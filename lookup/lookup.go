@@ -1,13 +1,13 @@
 // Package lookup answers how many viewers a video has, from the count keys
-// that passes and recorders publish. It never reads a hash itself.
+// that passes and recorders publish. It reads no hash; a Counter may.
 package lookup
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"golang.org/x/sync/singleflight"
 
+	"headcount/internal/counts"
 	"headcount/internal/keys"
 )
 
@@ -80,31 +81,81 @@ func (l *Lookup) Close() { l.known.StopAllGoroutines() }
 // While Redis cannot be asked, the last known value is returned until it is
 // CountTTL old. Errors: *keys.IDError, ctx's, or Redis's.
 func (l *Lookup) Viewers(ctx context.Context, videoID string) (viewers int64, asOf time.Time, err error) {
-	start := time.Now()
-	v, outcome, err := l.find(ctx, videoID)
-	l.metrics.observe(outcome, time.Since(start))
-	return v.viewers, v.asOf, err
-}
-
-func (l *Lookup) find(ctx context.Context, videoID string) (value, outcome, error) {
 	if err := keys.CheckVideoID(videoID); err != nil {
-		return value{}, rejected, err
+		l.metrics.observe(time.Now(), rejected)
+		return 0, time.Time{}, err
 	}
-	last, known := l.known.GetIfPresent(videoID)
-	if known && time.Since(last.tried) < l.o.Cache && time.Since(last.read) < l.o.CountTTL {
-		return last, cached, nil
+	counts, asOf, err := l.find(ctx, []string{videoID})
+	if err != nil {
+		return 0, time.Time{}, err
 	}
-	return l.load(ctx, videoID)
+	return counts[0], asOf, nil
 }
 
-// load asks Redis, once for all who want the same video at the same time, and
-// falls back on the last known value.
-func (l *Lookup) load(ctx context.Context, videoID string) (value, outcome, error) {
-	type loaded struct {
-		value
-		outcome
+// Batch is Viewers for several videos, in their order, which it asks of Redis
+// together. asOf is when all the numbers were true: the earliest of their times, and zero
+// when one of them is unknown. An *keys.IDError names the id by its place.
+func (l *Lookup) Batch(ctx context.Context, videoIDs []string) (viewers []int64, asOf time.Time, err error) {
+	for i, id := range videoIDs {
+		if err := keys.CheckVideoID(id); err != nil {
+			l.metrics.observe(time.Now(), rejected)
+			return nil, time.Time{}, keys.AtIndex(err, i)
+		}
 	}
-	result := l.loads.DoChan(videoID, func() (_ any, err error) {
+	return l.find(ctx, videoIDs)
+}
+
+// find answers from memory where it may, and asks Redis for the rest.
+func (l *Lookup) find(ctx context.Context, videoIDs []string) (viewers []int64, asOf time.Time, err error) {
+	start := time.Now()
+	found := make(map[string]answer, len(videoIDs))
+	var unknown []string
+	for _, id := range videoIDs {
+		if _, twice := found[id]; twice {
+			continue
+		}
+		last, known := l.known.GetIfPresent(id)
+		if known && time.Since(last.tried) < l.o.Cache && time.Since(last.read) < l.o.CountTTL {
+			found[id] = answer{last, cached}
+			continue
+		}
+		found[id] = answer{outcome: failed}
+		unknown = append(unknown, id)
+	}
+	if len(unknown) > 0 {
+		loaded, err := l.load(ctx, unknown)
+		if err != nil {
+			l.metrics.observe(start, failed)
+			return nil, time.Time{}, err
+		}
+		for i, id := range unknown {
+			found[id] = loaded[i]
+		}
+	}
+	viewers = make([]int64, len(videoIDs))
+	for i, id := range videoIDs {
+		a := found[id]
+		viewers[i] = a.viewers
+		if i == 0 || a.asOf.Before(asOf) { // the zero time, for unknown, is before all others
+			asOf = a.asOf
+		}
+		l.metrics.count(a.outcome)
+	}
+	l.metrics.took(start)
+	return viewers, asOf, nil
+}
+
+// answer is a value and how it was come by.
+type answer struct {
+	value
+	outcome
+}
+
+// load asks Redis, once for all who want the same videos at the same time, and
+// falls back on the last known values.
+func (l *Lookup) load(ctx context.Context, videoIDs []string) ([]answer, error) {
+	// No id holds a control character, so the joined ones are told apart.
+	result := l.loads.DoChan(strings.Join(videoIDs, "\n"), func() (_ any, err error) {
 		defer func() { // or a fault in counting would end the process: this is a goroutine of its own
 			if fault := recover(); fault != nil {
 				err = fmt.Errorf("lookup: panic: %v\n%s", fault, debug.Stack())
@@ -113,69 +164,83 @@ func (l *Lookup) load(ctx context.Context, videoID string) (value, outcome, erro
 		// It serves them all, so no one of them can cancel it.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), l.o.Timeout)
 		defer cancel()
-		v, outcome, failure := l.read(ctx, videoID)
-		now := time.Now()
-		if failure == nil {
-			v.read = now
-		} else if last, known := l.known.GetIfPresent(videoID); known && now.Sub(last.read) < l.o.CountTTL {
-			v, outcome = last, stale
-		} else {
-			return nil, failure
-		}
-		// After a failure too, Redis is not asked again for as long as a value
-		// is cached, or every lookup would wait for a stalled Redis.
-		v.tried = now
-		l.known.Set(videoID, v)
-		return loaded{v, outcome}, nil
+		return l.ask(ctx, videoIDs)
 	})
 	select {
 	case r := <-result:
 		if r.Err != nil {
-			return value{}, failed, r.Err
+			return nil, r.Err
 		}
-		got := r.Val.(loaded)
-		return got.value, got.outcome, nil
+		return r.Val.([]answer), nil
 	case <-ctx.Done():
-		return value{}, failed, fmt.Errorf("lookup: gave up waiting for Redis: %w", context.Cause(ctx))
+		return nil, fmt.Errorf("lookup: gave up waiting for Redis: %w", context.Cause(ctx))
 	}
 }
 
-// read asks Redis for the count, and when it was true, in one round trip.
-func (l *Lookup) read(ctx context.Context, videoID string) (value, outcome, error) {
+// ask reads the videos, notes what it learned, and takes the last known value
+// where that failed. It fails where there is none.
+func (l *Lookup) ask(ctx context.Context, videoIDs []string) ([]answer, error) {
+	answers, errs := l.read(ctx, videoIDs)
+	now := time.Now()
+	for i, id := range videoIDs {
+		a := &answers[i]
+		if errs[i] == nil {
+			a.read = now
+		} else if last, known := l.known.GetIfPresent(id); known && now.Sub(last.read) < l.o.CountTTL {
+			*a = answer{last, stale}
+		} else {
+			return nil, errs[i]
+		}
+		// After a failure too, Redis is not asked again for as long as a value
+		// is cached, or every lookup would wait for a stalled Redis.
+		a.tried = now
+		l.known.Set(id, a.value)
+	}
+	return answers, nil
+}
+
+// read asks Redis for the counts, and when they were true, in one round trip,
+// and counts the videos that have no count.
+func (l *Lookup) read(ctx context.Context, videoIDs []string) (answers []answer, errs []error) {
+	answers, errs = make([]answer, len(videoIDs)), make([]error, len(videoIDs))
 	pipe := l.rdb.Pipeline()
-	count := pipe.Get(ctx, l.o.Keys.Count(videoID))
+	published := counts.Get(ctx, l.rdb, pipe, l.o.Keys, videoIDs)
 	finished := pipe.HGet(ctx, l.o.Keys.LastPass(), "finished_at")
 	now := pipe.Time(ctx)
 	_, _ = pipe.Exec(ctx) // each command has its own error
 
 	asOf := l.asOf(finished, now)
-	viewers, err := count.Int64()
-	var syntax *strconv.NumError
-	switch {
-	case err == nil && viewers >= 0:
-		return value{viewers: viewers, asOf: asOf}, hit, nil
-	case err == nil, errors.Is(err, redis.Nil), errors.As(err, &syntax), redis.HasErrorPrefix(err, "WRONGTYPE"):
-		return l.miss(ctx, videoID, asOf)
+	for i, id := range videoIDs {
+		value, err := published(i)
+		viewers, syntax := strconv.ParseInt(value, 10, 64)
+		switch {
+		case err != nil:
+			errs[i] = fmt.Errorf("lookup: read a count: %w", err)
+		case syntax == nil && viewers >= 0:
+			answers[i].viewers, answers[i].asOf, answers[i].outcome = viewers, asOf, hit
+		default: // none, or one that is not ours
+			answers[i], errs[i] = l.miss(ctx, id, asOf)
+		}
 	}
-	return value{}, failed, fmt.Errorf("lookup: read a count: %w", err)
+	return answers, errs
 }
 
 // miss answers for a video without a (readable) count key.
-func (l *Lookup) miss(ctx context.Context, videoID string, asOf time.Time) (value, outcome, error) {
+func (l *Lookup) miss(ctx context.Context, videoID string, asOf time.Time) (answer, error) {
 	if l.o.Counter == nil {
-		return value{asOf: asOf}, missing, nil
+		return answer{value{asOf: asOf}, missing}, nil
 	}
 	viewers, at, err := l.o.Counter.Count(ctx, videoID)
 	if err != nil {
-		return value{}, failed, err
+		return answer{outcome: failed}, err
 	}
 	if at.IsZero() {
 		at = asOf // not counted but taken from the hash's length: as good as the last pass
 	}
 	if viewers == 0 {
-		return value{asOf: at}, missing, nil
+		return answer{value{asOf: at}, missing}, nil
 	}
-	return value{viewers: viewers, asOf: at}, computed, nil
+	return answer{value{viewers: viewers, asOf: at}, computed}, nil
 }
 
 // asOf is when the last complete pass finished, or zero if that is too long ago

@@ -34,7 +34,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}, []string{"outcome"}),
 		duration: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "headcount_lookup_duration_seconds",
-			Help:    "Time to answer a lookup.",
+			Help:    "Time to answer a lookup, of one video or of several.",
 			Buckets: prometheus.ExponentialBuckets(0.00001, 4, 11),
 		}),
 	}
@@ -44,7 +44,14 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	return m
 }
 
-func (m *metrics) observe(o outcome, took time.Duration) {
-	m.lookups.WithLabelValues(string(o)).Inc()
-	m.duration.Observe(took.Seconds())
+// observe is for a call that has one outcome.
+func (m *metrics) observe(start time.Time, o outcome) {
+	m.count(o)
+	m.took(start)
 }
+
+// count counts one video's outcome.
+func (m *metrics) count(o outcome) { m.lookups.WithLabelValues(string(o)).Inc() }
+
+// took is for a call, whatever the number of videos in it.
+func (m *metrics) took(start time.Time) { m.duration.Observe(time.Since(start).Seconds()) }

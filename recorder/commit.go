@@ -1,6 +1,7 @@
 package recorder
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"headcount/internal/keys"
 	"headcount/internal/redisclient"
 )
 
@@ -31,6 +33,30 @@ type request struct {
 	done          chan struct{}
 	recordedAt    int64 // in: a leave's guard; out: when a play was recorded
 	err           error
+}
+
+// check returns an *keys.IDError unless both ids are acceptable.
+func (q *request) check() error {
+	if err := keys.CheckVideoID(q.video); err != nil {
+		return err
+	}
+	return keys.CheckViewerID(q.viewer)
+}
+
+// wait returns how the request ended, or that its caller gave up before. Whoever
+// waits for several in turn may have given up after some were answered.
+func (q *request) wait(ctx context.Context) (recordedAt int64, err error) {
+	select {
+	case <-q.done:
+		return q.recordedAt, q.err
+	case <-ctx.Done():
+	}
+	select {
+	case <-q.done:
+		return q.recordedAt, q.err
+	default:
+		return 0, fmt.Errorf("recorder: gave up waiting for a write: %w", context.Cause(ctx))
+	}
 }
 
 func (q *request) finish(recordedAt int64, err error) {
@@ -62,7 +88,9 @@ func (r *Recorder) commit(ctx context.Context, batch []*request) {
 	r.metrics.batch.Observe(float64(len(batch)))
 
 	var counted []*write
+	var failure error
 	for _, w := range writes {
+		failure = cmp.Or(failure, outageError(w.Reply.Err()))
 		if _, changes := w.newCount(); changes {
 			counted = append(counted, w)
 		} else {
@@ -72,6 +100,9 @@ func (r *Recorder) commit(ctx context.Context, batch []*request) {
 	r.publish(ctx, counted)
 	for _, w := range counted {
 		w.finish()
+	}
+	if len(writes) > 0 {
+		r.outage.note(failure, time.Now())
 	}
 }
 

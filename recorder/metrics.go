@@ -41,7 +41,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}, []string{"kind"})
 	return &metrics{
 		requests: [2]*prometheus.CounterVec{
-			counter("headcount_plays_total", "Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller gave up), failed (Redis)."),
+			counter("headcount_plays_total", "Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long)."),
 			counter("headcount_leaves_total", "Leaves by outcome, as for plays."),
 		},
 		duration: [2]prometheus.Observer{duration.WithLabelValues("play"), duration.WithLabelValues("leave")},
@@ -58,8 +58,8 @@ func (m *metrics) observe(ctx context.Context, k kind, start time.Time, err *err
 	m.duration[k].Observe(time.Since(start).Seconds())
 }
 
-// outcome tells a caller that gave up from a write that ran into its own
-// time-out by the caller's context: the errors look the same.
+// outcome tells a caller that went away from one for whom Redis took too long by
+// the caller's context: the errors look the same.
 func outcome(ctx context.Context, err error) string {
 	var badID *keys.IDError
 	switch {
@@ -69,7 +69,7 @@ func outcome(ctx context.Context, err error) string {
 		return "rejected"
 	case errors.Is(err, ErrBusy):
 		return "busy"
-	case ctx.Err() != nil:
+	case errors.Is(ctx.Err(), context.Canceled):
 		return "abandoned"
 	}
 	return "failed"

@@ -41,7 +41,7 @@ func TestOutcomesAreCounted(t *testing.T) {
 	f.server.Resume(t)
 
 	want := `
-# HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller gave up), failed (Redis).
+# HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long).
 # TYPE headcount_plays_total counter
 headcount_plays_total{outcome="abandoned"} 1
 headcount_plays_total{outcome="busy"} 0
@@ -72,7 +72,7 @@ func TestBusyIsCounted(t *testing.T) {
 	b.write()
 
 	want := `
-# HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller gave up), failed (Redis).
+# HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long).
 # TYPE headcount_plays_total counter
 headcount_plays_total{outcome="abandoned"} 0
 headcount_plays_total{outcome="busy"} 1

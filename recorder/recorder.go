@@ -10,12 +10,12 @@ package recorder
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"headcount/internal/counts"
 	"headcount/internal/keys"
@@ -31,6 +31,7 @@ type Options struct {
 	CountTTL   time.Duration         // of a count key; whole seconds
 	Timeout    time.Duration         // of one write, repeats included; 0: 1s
 	Queue      int                   // plays and leaves waiting for a write; 0: 10,000
+	Logger     *zap.Logger           // told when writes begin to fail and succeed again; nil: silent
 	Registerer prometheus.Registerer // nil: metrics are kept but not exported
 }
 
@@ -44,6 +45,8 @@ type Recorder struct {
 	mu      sync.Mutex
 	queue   []*request
 	writing bool // a goroutine is in writeQueue
+
+	outage outage // used by the write in flight
 }
 
 // New returns a Recorder that writes through rdb.
@@ -54,11 +57,15 @@ func New(rdb redis.UniversalClient, o Options) *Recorder {
 	if o.Queue == 0 {
 		o.Queue = 10_000
 	}
+	if o.Logger == nil {
+		o.Logger = zap.NewNop()
+	}
 	return &Recorder{
 		rdb:     rdb,
 		o:       o,
 		counts:  counts.Writer{Keys: o.Keys, TTL: o.CountTTL},
 		metrics: newMetrics(o.Registerer),
+		outage:  outage{log: o.Logger},
 	}
 }
 
@@ -83,38 +90,64 @@ func (r *Recorder) Leave(ctx context.Context, videoID, viewerID string, recorded
 	return err
 }
 
-func (r *Recorder) do(ctx context.Context, q *request) (recordedAt int64, err error) {
-	if err := keys.CheckVideoID(q.video); err != nil {
-		return 0, err
+// PlayAll is Play for many plays at once: videoIDs[i] is watched by
+// viewerIDs[i]. It returns when the last of them was recorded, and an error for
+// each that was not, nil for the others. They are taken all or, when the queue has no room
+// for all that are acceptable, not at all.
+func (r *Recorder) PlayAll(ctx context.Context, videoIDs, viewerIDs []string) (recordedAt int64, errs []error) {
+	start := time.Now()
+	errs = make([]error, len(videoIDs))
+	queued := make([]*request, len(videoIDs)) // nil: refused
+	var accepted []*request
+	for i := range videoIDs {
+		q := &request{kind: play, video: videoIDs[i], viewer: viewerIDs[i]}
+		if errs[i] = q.check(); errs[i] == nil {
+			q.ctx, q.done = ctx, make(chan struct{})
+			queued[i] = q
+			accepted = append(accepted, q)
+		}
 	}
-	if err := keys.CheckViewerID(q.viewer); err != nil {
+	busy := r.enqueue(ctx, accepted...)
+	for i, q := range queued {
+		if q != nil && busy != nil {
+			errs[i] = busy
+		} else if q != nil {
+			var at int64
+			at, errs[i] = q.wait(ctx)
+			recordedAt = max(recordedAt, at)
+		}
+		r.metrics.observe(ctx, play, start, &errs[i])
+	}
+	return recordedAt, errs
+}
+
+func (r *Recorder) do(ctx context.Context, q *request) (recordedAt int64, err error) {
+	if err := q.check(); err != nil {
 		return 0, err
 	}
 	q.ctx, q.done = ctx, make(chan struct{})
-	if err := r.enqueue(q); err != nil {
+	if err := r.enqueue(ctx, q); err != nil {
 		return 0, err
 	}
-	select {
-	case <-q.done:
-		return q.recordedAt, q.err
-	case <-ctx.Done():
-		return 0, fmt.Errorf("recorder: gave up waiting for a write: %w", context.Cause(ctx))
-	}
+	return q.wait(ctx)
 }
 
-// enqueue hands q to the write that follows the one in flight, or starts one.
-func (r *Recorder) enqueue(q *request) error {
+// enqueue hands requests to the write that follows the one in flight, or starts one.
+func (r *Recorder) enqueue(ctx context.Context, requests ...*request) error {
+	if len(requests) == 0 {
+		return nil
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if len(r.queue) >= r.o.Queue {
+	if len(r.queue)+len(requests) > r.o.Queue {
 		return ErrBusy
 	}
-	r.queue = append(r.queue, q)
+	r.queue = append(r.queue, requests...)
 	if !r.writing {
 		r.writing = true
 		// The write serves every caller whose request it carries, so the one
 		// that happens to start it cannot cancel it.
-		go r.writeQueue(context.WithoutCancel(q.ctx))
+		go r.writeQueue(context.WithoutCancel(ctx))
 	}
 	return nil
 }

@@ -6,10 +6,11 @@ set -euo pipefail
 
 policy=/usr/sbin/policy-rc.d
 
-# debian_package prints the Debian package that holds a program.
+# debian_package prints the Debian packages that a program comes with.
 debian_package() {
 	case $1 in
 	make | redis-server) echo "$1" ;;
+	cc) echo "gcc libc6-dev" ;; # the race detector is linked by a C compiler
 	*) echo "setup: no package known for $1" >&2 && return 1 ;;
 	esac
 }
@@ -18,7 +19,7 @@ can_install() {
 	[ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null
 }
 
-# apt_install installs a package without starting the service that it may hold: the tests start their own
+# apt_install installs packages without starting the service that they may hold: the tests start their own
 # servers, and a daemon on the usual port is not ours to add to a machine.
 apt_install() {
 	if [ ! -e "$policy" ]; then
@@ -28,7 +29,7 @@ apt_install() {
 	fi
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get update -q
-	apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 "$1"
+	apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 "$@"
 	if [ "$1" = redis-server ] && [ -d /run/systemd/system ]; then
 		systemctl disable --now redis-server # or it would start with the machine
 	fi
@@ -43,7 +44,8 @@ need() {
 		exit 1
 	fi
 	echo "setup: installing $package"
-	apt_install "$package" </dev/null
+	# shellcheck disable=SC2086 # several packages are several words
+	apt_install $package </dev/null
 }
 
 for program in "$@"; do

@@ -1,4 +1,4 @@
-// Package counts writes the count keys: the published number of each video's
+// Package counts writes and reads the count keys: the published number of each video's
 // viewers.
 package counts
 
@@ -48,4 +48,40 @@ func Err(cmd *redis.StatusCmd) error {
 		return err
 	}
 	return nil
+}
+
+// Get queues the question for the counts of all these videos, as one command
+// where Redis allows that. Call the function it returns after the pipeline was
+// executed: it returns the i-th value, "" where there is none or a key of another
+// type.
+func Get(ctx context.Context, rdb redis.UniversalClient, pipe redis.Pipeliner, k keys.Keys, videoIDs []string) func(i int) (string, error) {
+	names := make([]string, len(videoIDs))
+	for i, id := range videoIDs {
+		names[i] = k.Count(id)
+	}
+	if _, cluster := rdb.(*redis.ClusterClient); cluster {
+		return getEach(ctx, pipe, names) // keys of several slots cannot share a command
+	}
+	all := pipe.MGet(ctx, names...)
+	return func(i int) (string, error) {
+		if err := all.Err(); err != nil {
+			return "", err
+		}
+		value, _ := all.Val()[i].(string)
+		return value, nil
+	}
+}
+
+func getEach(ctx context.Context, pipe redis.Pipeliner, names []string) func(i int) (string, error) {
+	each := make([]*redis.StringCmd, len(names))
+	for i, name := range names {
+		each[i] = pipe.Get(ctx, name)
+	}
+	return func(i int) (string, error) {
+		value, err := each[i].Result()
+		if errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "WRONGTYPE") {
+			return "", nil
+		}
+		return value, err
+	}
 }

@@ -1,6 +1,7 @@
 package keys
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode"
@@ -21,6 +22,16 @@ func (e *IDError) Error() string { return e.Field + ": " + e.Reason }
 // BadInput marks the error as the caller's fault, so that it can be answered
 // with a 400.
 func (e *IDError) BadInput() (field, reason string) { return e.Field, e.Reason }
+
+// AtIndex is err with the place of the id in a list, such as "video_id[3]", if
+// it is an *IDError.
+func AtIndex(err error, i int) error {
+	var bad *IDError
+	if !errors.As(err, &bad) {
+		return err
+	}
+	return &IDError{fmt.Sprintf("%s[%d]", bad.Field, i), bad.Reason}
+}
 
 // CheckVideoID returns an *IDError unless id is 1 to 256 bytes of valid UTF-8
 // without control characters that does not begin with the reserved prefix.

@@ -2,6 +2,7 @@ package keys
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 )
@@ -68,6 +69,32 @@ func TestCheckID(t *testing.T) {
 		if got := text(CheckViewerID(tc.id)); got != tc.viewerErr {
 			t.Errorf("%s: CheckViewerID: got %q, want %q", tc.name, got, tc.viewerErr)
 		}
+	}
+}
+
+func TestAtIndex(t *testing.T) {
+	t.Parallel()
+	other := errors.New("connection refused")
+	for _, tc := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"video id", CheckVideoID(""), "video_id[3]: is missing; it takes 1 to 256 bytes"},
+		{"viewer id", CheckViewerID("a\nb"), "viewer_id[3]: has a control character"},
+		{"wrapped", fmt.Errorf("lookup: %w", CheckVideoID("a\xff")), "video_id[3]: is not valid UTF-8"},
+		{"no error", nil, ""},
+	} {
+		if got := text(AtIndex(tc.err, 3)); got != tc.want {
+			t.Errorf("%s: got %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	if got := AtIndex(other, 3); !errors.Is(got, other) {
+		t.Errorf("another error: got %v, want %v", got, other)
+	}
+	bad := CheckVideoID("")
+	if _ = AtIndex(bad, 3); text(bad) != "video_id: is missing; it takes 1 to 256 bytes" {
+		t.Errorf("the error that was given is now %q, want it unchanged", bad)
 	}
 }
 

@@ -51,7 +51,14 @@ func Serve(ctx context.Context, log *zap.Logger, ready *Readiness, servers ...Se
 	running.Go(func() error {
 		<-ctx.Done()
 		ready.Drain()
-		return shutdown(context.WithoutCancel(ctx), https)
+		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), DrainTimeout)
+		defer cancel()
+		for i, s := range servers {
+			if err := shutdown(drain, https[i]); err != nil {
+				log.Warn("drained with requests still under way: they were cut off", zap.String("listener", s.Name), zap.Error(err))
+			}
+		}
+		return nil
 	})
 	return running.Wait()
 }
@@ -74,16 +81,12 @@ func listen(ctx context.Context, servers []Server) ([]net.Listener, error) {
 	return listeners, nil
 }
 
-func shutdown(ctx context.Context, servers []*http.Server) error {
-	ctx, cancel := context.WithTimeout(ctx, DrainTimeout)
-	defer cancel()
-	var failed error
-	for _, s := range servers {
-		if err := s.Shutdown(ctx); err != nil {
-			failed = errors.Join(failed, fmt.Errorf("drain: %w", err), s.Close())
-		}
+// shutdown lets requests finish until ctx ends, and cuts off the others.
+func shutdown(ctx context.Context, s *http.Server) error {
+	if err := s.Shutdown(ctx); err != nil {
+		return errors.Join(err, s.Close())
 	}
-	return failed
+	return nil
 }
 
 // newServer has a limit for everything a client can be slow at.
@@ -94,7 +97,7 @@ func newServer(h http.Handler, log *zap.Logger) *http.Server {
 		ReadTimeout:       10 * time.Second,
 		WriteTimeout:      60 * time.Second, // a CPU profile takes 30
 		IdleTimeout:       2 * time.Minute,
-		MaxHeaderBytes:    16 << 10,
+		MaxHeaderBytes:    176 << 10, // a lookup of 200 ids of 256 bytes, all escaped
 		ErrorLog:          zap.NewStdLog(log.Named("http")),
 	}
 }

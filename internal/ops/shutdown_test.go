@@ -39,7 +39,7 @@ func TestShutdownCutsOff(t *testing.T) {
 
 	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond) // less than DrainTimeout
 	defer cancel()
-	if err := shutdown(ctx, []*http.Server{server}); !errors.Is(err, context.DeadlineExceeded) {
+	if err := shutdown(ctx, server); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("shutdown() = %v, want that the deadline passed", err)
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
@@ -63,7 +63,7 @@ func TestServerIsBounded(t *testing.T) {
 			t.Errorf("%s = %s, want a limit", name, d)
 		}
 	}
-	if s.MaxHeaderBytes <= 0 || s.MaxHeaderBytes > 64<<10 {
+	if s.MaxHeaderBytes <= 0 || s.MaxHeaderBytes > 256<<10 {
 		t.Errorf("MaxHeaderBytes = %d, want a small limit", s.MaxHeaderBytes)
 	}
 }

@@ -65,6 +65,7 @@ func Service(ctx context.Context, p *program.Program) error {
 			KeyTTL:     c.KeyTTL,
 			CountTTL:   c.CountTTL,
 			Timeout:    timeout,
+			Logger:     p.Log,
 			Registerer: p.Metrics,
 		}),
 		Lookup:      lookups,

@@ -1,0 +1,95 @@
+package api
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"time"
+)
+
+// maxBatch is how many videos one lookup may ask for.
+const maxBatch = 200
+
+type playsAnswer struct {
+	Recorded   int         `json:"recorded"`
+	RecordedAt int64       `json:"recorded_at"` // Unix seconds, of the last one
+	BeatAfter  int64       `json:"beat_after"`  // seconds
+	Errors     []playError `json:"errors"`
+}
+
+// playError is a play of a batch that was not recorded.
+type playError struct {
+	Index  int    `json:"index"`
+	Detail string `json:"detail"`
+}
+
+// plays records a batch. Its answer is 503 only if all that could be recorded
+// were not: players would send those again that are recorded already.
+func (a *api) plays(w http.ResponseWriter, r *http.Request) error {
+	videoIDs, viewerIDs, err := readPlays(w, r)
+	if err != nil {
+		return err
+	}
+	recordedAt, errs := a.Recorder.PlayAll(r.Context(), videoIDs, viewerIDs)
+	answer := playsAnswer{RecordedAt: recordedAt, BeatAfter: a.beatAfter(), Errors: []playError{}}
+	var unavailable error
+	for i, err := range errs {
+		if err == nil {
+			answer.Recorded++
+			continue
+		}
+		if _, bad := errors.AsType[badInput](err); !bad {
+			unavailable = err
+		}
+		answer.Errors = append(answer.Errors, playError{i, problemFor(err).Detail})
+	}
+	if unavailable != nil && answer.Recorded == 0 {
+		return unavailable
+	}
+	return writeJSON(w, answer)
+}
+
+type batchAnswer struct {
+	Counts []countAnswer `json:"counts"`
+	AsOf   *time.Time    `json:"as_of"` // whole seconds, UTC; null: unknown
+}
+
+type countAnswer struct {
+	VideoID string `json:"video_id"`
+	Viewers int64  `json:"viewers"`
+}
+
+func (a *api) batch(w http.ResponseWriter, r *http.Request) error {
+	videoIDs, err := batchIDs(r.URL.RawQuery)
+	if err != nil {
+		return err
+	}
+	viewers, asOf, err := a.Lookup.Batch(r.Context(), videoIDs)
+	if err != nil {
+		return err
+	}
+	answer := batchAnswer{Counts: make([]countAnswer, len(videoIDs)), AsOf: wholeSeconds(asOf)}
+	for i, id := range videoIDs {
+		answer.Counts[i] = countAnswer{id, viewers[i]}
+	}
+	a.allowCaching(w, asOf)
+	return writeJSON(w, answer)
+}
+
+// batchIDs reads video_id=10001&video_id=10002&…
+func batchIDs(query string) ([]string, error) {
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return nil, badRequest("query: not form-encoded; write an id's special characters as %%XX")
+	}
+	ids := values[fieldVideoID]
+	switch {
+	case len(values) > 1, len(values) == 1 && len(ids) == 0:
+		return nil, badRequest("query: unknown parameter; known: %s", fieldVideoID)
+	case len(ids) == 0:
+		return nil, badRequest("%s: missing; give it once for each video", fieldVideoID)
+	case len(ids) > maxBatch:
+		return nil, badRequest("%s: %d given; one request takes up to %d", fieldVideoID, len(ids), maxBatch)
+	}
+	return ids, nil
+}

@@ -1,0 +1,55 @@
+package recorder
+
+import (
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
+)
+
+// outage tells an operator when writes begin to fail and when that is over, in
+// one line each. It is used by one write at a time.
+type outage struct {
+	log  *zap.Logger
+	last time.Time // of the last failure; zero while there is none to be over
+}
+
+// quiet is how long no write must have failed for an outage to be over: some
+// may succeed meanwhile, on a cluster's other masters.
+const quiet = 5 * time.Second
+
+// outageError is err, or nil for one that is a single video's own trouble: a key
+// of another type, by whose answer Redis is well.
+func outageError(err error) error {
+	if redis.HasErrorPrefix(err, "WRONGTYPE") {
+		return nil
+	}
+	return err
+}
+
+// note takes in how a write went. Where only some of its calls failed, err is
+// the outageError of one of them.
+func (o *outage) note(err error, now time.Time) {
+	switch {
+	case err != nil:
+		if o.last.IsZero() {
+			o.log.Warn("plays and leaves are not recorded: Redis refuses them or does not answer", zap.String("reason", reason(err)))
+		}
+		o.last = now
+	case !o.last.IsZero() && now.Sub(o.last) > quiet:
+		o.last = time.Time{}
+		o.log.Info("plays and leaves are recorded again")
+	}
+}
+
+// reason is the error without what Redis may repeat of a command, which could
+// be a viewer id: of its answers only the first word, such as OOM or READONLY.
+func reason(err error) string {
+	if answer, ok := errors.AsType[redis.Error](err); ok {
+		word, _, _ := strings.Cut(answer.Error(), " ")
+		return word
+	}
+	return err.Error()
+}
