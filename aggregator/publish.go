@@ -24,38 +24,22 @@ func (s *sweep) askCounts(ctx context.Context, pipe redis.Pipeliner, batch []*re
 	if len(batch) == 0 {
 		return
 	}
-	names := make([]string, len(batch))
+	videos := make([]string, len(batch))
 	for i, r := range batch {
-		names[i] = s.o.Keys.Count(r.video)
+		videos[i] = r.video
 		if !s.allTTL {
-			r.asked.countTTL = pipe.TTL(ctx, names[i])
+			r.asked.countTTL = pipe.TTL(ctx, s.o.Keys.Count(r.video))
 		}
 	}
-	if _, cluster := s.rdb.(*redis.ClusterClient); cluster {
-		for i, r := range batch { // keys of several slots cannot share a command
-			r.asked.count = pipe.Get(ctx, names[i]).Result
-		}
-		return
-	}
-	all := pipe.MGet(ctx, names...)
+	published := counts.Get(ctx, s.rdb, pipe, s.o.Keys, videos)
 	for i, r := range batch {
-		r.asked.count = func() (string, error) {
-			if err := all.Err(); err != nil {
-				return "", err
-			}
-			value, _ := all.Val()[i].(string) // nil: none, or of another type
-			return value, nil
-		}
+		r.asked.count = func() (string, error) { return published(i) }
 	}
 }
 
 // takeCount takes the answers in.
-func (s *sweep) takeCount(r *reading) error {
-	value, err := r.asked.count()
-	if errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "WRONGTYPE") {
-		err = nil
-	}
-	r.published = value
+func (s *sweep) takeCount(r *reading) (err error) {
+	r.published, err = r.asked.count()
 	if r.asked.ttl != nil {
 		r.ttl = r.asked.ttl.Val()
 		err = errors.Join(err, r.asked.ttl.Err())
