@@ -24,11 +24,12 @@ func TestPassSweepsEveryMasterOfACluster(t *testing.T) {
 	}
 	must(t, e.raw.Set(t.Context(), e.k.Count("nobody"), 5, 0).Err())
 	want["nobody"] = "0"
+	must(t, e.raw.RPush(t.Context(), e.k.Count("listed"), "x").Err())
 
 	sum := e.pass()
 
-	if sum.Videos != 300 || sum.Viewers != 600 || sum.Evicted != 300 || sum.Healed != 300 {
-		t.Errorf("got %+v, want 300 videos with 600 viewers, 300 evicted, 300 TTLs healed", sum)
+	if sum.Videos != 300 || sum.Viewers != 600 || sum.Evicted != 300 || sum.Healed != 300 || sum.Foreign != 1 {
+		t.Errorf("got %+v, want 300 videos with 600 viewers, 300 evicted, 300 TTLs healed, a foreign key", sum)
 	}
 	e.wantCounts(want)
 	for i := range 300 {

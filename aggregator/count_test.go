@@ -1,6 +1,7 @@
 package aggregator
 
 import (
+	"errors"
 	"testing"
 	"time"
 )
@@ -61,6 +62,23 @@ func TestCountOfSeveralPages(t *testing.T) {
 			t.Errorf("got %d, %v; want 3000", viewers, err)
 		}
 	})
+}
+
+// Unknown is not zero.
+func TestCountThatFailsIsAnError(t *testing.T) {
+	broken := errors.New("broken on purpose")
+	for _, command := range []string{"hlen", "hrandfield"} {
+		t.Run(command, func(t *testing.T) {
+			onEach(t, func(t *testing.T, e *env) {
+				e.seed("10001", map[string]int64{"a": 0})
+				e.fail(command, e.k.Online("10001"), broken)
+				if viewers, _, err := e.agg.Count(t.Context(), "10001"); !errors.Is(err, broken) {
+					t.Errorf("got %d, %v; want the error %v", viewers, err, broken)
+				}
+				e.wantCounts(map[string]string{"10001": ""})
+			})
+		})
+	}
 }
 
 func TestLastSeen(t *testing.T) {

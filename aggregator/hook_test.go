@@ -46,6 +46,18 @@ func (h *hooks) intercept(one hook) {
 	h.all = append(h.all, one)
 }
 
+// fail turns every answer to that command into an error. Unless key is "", only
+// where it is on that key.
+func (h *hooks) fail(command, key string, err error) {
+	h.intercept(hook{after: func(_ context.Context, cmds []redis.Cmder) {
+		for _, cmd := range cmds {
+			if names(cmd, command, key) {
+				cmd.SetErr(err)
+			}
+		}
+	}})
+}
+
 func (h *hooks) call(ctx context.Context, pick func(hook) func(context.Context, []redis.Cmder), cmds []redis.Cmder) {
 	h.mu.Lock()
 	all := slices.Clone(h.all)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zaptest/observer"
@@ -206,6 +207,24 @@ func (e *env) wantTTL(key string, above, most time.Duration) {
 	must(e.t, err)
 	if got <= above || got > most {
 		e.t.Errorf("TTL of %s: got %v, want more than %v, at most %v", key, got, above, most)
+	}
+}
+
+// wantPasses asserts that the worker's metrics tell of one pass, with this
+// outcome, and that none is the last complete one.
+func (e *env) wantPasses(outcome string) {
+	e.t.Helper()
+	for _, o := range []string{"complete", "partial", "cut_short"} {
+		want := 0.0
+		if o == outcome {
+			want = 1
+		}
+		if got := testutil.ToFloat64(e.agg.metrics.passes.WithLabelValues(o)); got != want {
+			e.t.Errorf("passes with outcome %s: got %v, want %v", o, got, want)
+		}
+	}
+	if got := testutil.ToFloat64(e.agg.metrics.lastComplete); got != 0 {
+		e.t.Errorf("last complete pass: got %v, want none", got)
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"headcount/internal/redisclient"
 	"headcount/internal/redistest"
 )
 
@@ -185,6 +186,33 @@ func TestPassAsksForTTLsOnlyWhereSomeAreMissing(t *testing.T) {
 	}
 }
 
+func TestPassAsksForEachTTLWhereINFODoesNotTell(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name    string
+		db      int
+		refused bool
+	}{{"refused", 0, true}, {"another database is in order", 3, false}} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			ctx := t.Context()
+			must(t, server.Client().Set(ctx, "in database 0", "x", time.Hour).Err())
+			if tc.refused {
+				must(t, server.Client().Do(ctx, "ACL", "SETUSER", "default", "-info").Err())
+			}
+			e := newEnvOn(t, redisclient.Options{Mode: redisclient.Single, Addrs: []string{server.Addr()}, DB: tc.db})
+			e.seed("10001", map[string]int64{"a": 0})
+			e.pass()
+			must(t, e.raw.Persist(ctx, e.k.Online("10001")).Err())
+			must(t, e.raw.Persist(ctx, e.k.Count("10001")).Err())
+			e.pass()
+			e.wantTTL(e.k.Online("10001"), keyTTL-5*time.Second, keyTTL)
+			e.wantTTL(e.k.Count("10001"), countTTL-5*time.Second, countTTL+countTTL/50)
+		})
+	}
+}
+
 func TestAllHaveTTL(t *testing.T) {
 	t.Parallel()
 	const info = "# Keyspace\r\ndb0:keys=3,expires=3,avg_ttl=10\r\ndb1:keys=3,expires=2,avg_ttl=0\r\ndb11:keys=5,expires=5,avg_ttl=0\r\n"
@@ -241,6 +269,23 @@ func TestPassTrustsTheCountsOfACompletePassBefore(t *testing.T) {
 	})
 }
 
+// Its counts may be about to expire, or nobody can tell.
+func TestPassTrustsNoCountsOfAnOldPass(t *testing.T) {
+	for name, age := range map[string]int64{"long ago": int64(countTTL/time.Second) - 60, "in the future": -3600} {
+		t.Run(name, func(t *testing.T) {
+			onEach(t, func(t *testing.T, e *env) {
+				e.seed("10001", map[string]int64{"a": 0})
+				e.pass()
+				must(t, e.raw.HSet(t.Context(), e.k.LastPass(), "finished_at", e.now()-age).Err())
+				must(t, e.raw.Expire(t.Context(), e.k.Count("10001"), time.Minute).Err())
+				e.newWorker()
+				e.pass()
+				e.wantTTL(e.k.Count("10001"), countTTL-5*time.Second, countTTL+countTTL/50)
+			})
+		})
+	}
+}
+
 func TestMemoryForgetsWhenAClockStepsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -268,6 +313,11 @@ func TestMemoryForgetsWhenAClockStepsBack(t *testing.T) {
 		check("b", now.Add(60*time.Second))
 		if known() {
 			t.Error("remembers although another server took over")
+		}
+		learn()
+		check("a", now.Add(60*time.Second))
+		if known() {
+			t.Error("remembers although the first server is back")
 		}
 	})
 }
@@ -323,10 +373,14 @@ func TestMemoryGrowsBetweenPasses(t *testing.T) {
 		}
 	}
 	number = m.begin()
+	without := 0 // now and then, nine of them share a bucket
 	for i := range videos {
 		if m.see(strconv.Itoa(i), number).index == nowhere {
-			t.Fatalf("video %d has no place after the table grew", i)
+			without++
 		}
+	}
+	if without > videos/1000 {
+		t.Errorf("%d of %d videos have no place after the table grew", without, videos)
 	}
 }
 
@@ -357,23 +411,38 @@ func TestPassCountsEachVideoOnceWithoutPlacesToRemember(t *testing.T) {
 func TestMemoryDropsWhatIsDueFirst(t *testing.T) {
 	t.Parallel()
 	m := newMemory(window, 0)
+	full := oneTooMany(m)
+	const first = bucketSize - 3 // due at 100
+	var dropped sight
+	for i, video := range full[:bucketSize] {
+		s := m.see(video, 1)
+		m.keep(s, int64(100+(i+3)%bucketSize), 7, true)
+		if i == first {
+			dropped = s
+		}
+	}
+	if s := m.see(full[bucketSize], 2); s.handled || s.due != 0 || s.renew != 0 || s.large {
+		t.Errorf("got %+v for the new video, want nothing of the one in whose place it is", s)
+	}
+	for i, video := range full {
+		if there := slices.Contains(m.fingerprint, printOf(m, video)); there == (i == first) {
+			t.Errorf("video %d of the bucket: in the memory: %v, want %v", i, there, i != first)
+		}
+	}
+	m.keep(dropped, 500, 500, true) // it was read meanwhile
+	if s := m.see(full[bucketSize], 2); s.due != 0 || s.renew != 0 || s.large {
+		t.Errorf("got %+v for the new video, want nothing that was kept for the dropped one", s)
+	}
+}
+
+// oneTooMany finds videos that share a bucket, one more than it holds.
+func oneTooMany(m *memory) []string {
 	perBucket := make(map[uint64][]string)
-	var full []string // one more than its bucket holds
-	for i := 0; full == nil; i++ {
+	for i := 0; ; i++ {
 		video := strconv.Itoa(i)
 		bucket, _ := bits.Mul64(printOf(m, video), uint64(len(m.fingerprint)/bucketSize))
 		if perBucket[bucket] = append(perBucket[bucket], video); len(perBucket[bucket]) > bucketSize {
-			full = perBucket[bucket]
-		}
-	}
-	for i, video := range full[:bucketSize] {
-		m.keep(m.see(video, 0), int64(100+(i+3)%bucketSize), 0, false)
-	}
-	m.see(full[bucketSize], 1)
-	for i, video := range full {
-		dueFirst := i == bucketSize-3 // at 100
-		if there := slices.Contains(m.fingerprint, printOf(m, video)); there == dueFirst {
-			t.Errorf("video %d of the bucket: in the memory: %v, want %v", i, there, !dueFirst)
+			return perBucket[bucket]
 		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -187,6 +188,24 @@ func TestForeignHashIsZero(t *testing.T) {
 	}
 	wantViewers(t, f, "10001", 0)
 	f.wantKeys(t, f.online("10001"))
+}
+
+type panickingCounter struct{}
+
+func (panickingCounter) Count(context.Context, string) (int64, time.Time, error) {
+	panic("a fault in counting")
+}
+
+// It happens on a goroutine that nobody else would recover.
+func TestPanicWhileCountingIsAnError(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, lookup.Options{}, func(redis.UniversalClient, keys.Keys) lookup.Counter { return panickingCounter{} })
+	if _, _, err := f.Viewers(t.Context(), "10001"); err == nil || !strings.Contains(err.Error(), "a fault in counting") {
+		t.Errorf("Viewers: %v, want the fault", err)
+	}
+	f.setCount(t, "10001", 7)
+	wantViewers(t, f, "10001", 7)
+	wantOutcomes(t, f.reg, map[string]int{"failed": 1, "hit": 1})
 }
 
 type failingCounter struct{ err error }

@@ -1,12 +1,14 @@
 package lookup_test
 
 import (
+	"context"
 	"errors"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/redis/go-redis/v9"
 
 	"headcount/internal/keys"
 	"headcount/lookup"
@@ -124,6 +126,11 @@ func TestAsOfUnknown(t *testing.T) {
 			t.Helper()
 			return f.db.Set(t.Context(), lastPass, "now", 0).Err()
 		},
+		"no answer to TIME": func(t *testing.T, f *fixture, lastPass string) error {
+			t.Helper()
+			f.rdb.AddHook(timeFails{})
+			return f.db.HSet(t.Context(), lastPass, "finished_at", f.now(t).Unix()).Err()
+		},
 	}
 	for name, seed := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -137,6 +144,24 @@ func TestAsOfUnknown(t *testing.T) {
 				t.Errorf("as of %v, want zero: unknown", got)
 			}
 		})
+	}
+}
+
+// timeFails is a hook that makes every answer to TIME an error.
+type timeFails struct{}
+
+func (timeFails) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (timeFails) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+
+func (timeFails) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		for _, cmd := range cmds {
+			if cmd.Name() == "time" {
+				cmd.SetErr(errors.New("broken on purpose"))
+			}
+		}
+		return err
 	}
 }
 

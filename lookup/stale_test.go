@@ -3,6 +3,7 @@ package lookup_test
 import (
 	"context"
 	"errors"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -25,6 +26,20 @@ func TestValueIsCachedForCache(t *testing.T) {
 			t.Errorf("as of %v, want %v", got, second)
 		}
 		wantOutcomes(t, v.reg, map[string]int{"hit": 2, "cached": 1})
+	})
+}
+
+// The process's own clock has no part in it: here, Redis's is an hour slow.
+func TestAgeOfTheLastPassIsByRedisClock(t *testing.T) {
+	t.Parallel()
+	inBubble(t, nil, func(t *testing.T, v *virtual) {
+		v.pass(t, 7)
+		finished := time.Now().Add(-time.Hour).Truncate(time.Second)
+		v.redis.SetTime(finished)
+		v.redis.HSet("video:worker:last_pass", "finished_at", strconv.FormatInt(finished.Unix(), 10))
+		if got := wantViewers(t, v, "10001", 7); !got.Equal(finished) {
+			t.Errorf("as of %v, want %v", got, finished)
+		}
 	})
 }
 
@@ -204,6 +219,24 @@ func TestConcurrentMissesCollapse(t *testing.T) {
 			t.Errorf("computations = %d, want 1", got)
 		}
 		wantOutcomes(t, v.reg, map[string]int{"computed": 1000, "failed": 1})
+	})
+}
+
+func TestMissesOfDifferentVideosDoNotCollapse(t *testing.T) {
+	t.Parallel()
+	counter := &heldCounter{}
+	inBubble(t, counter, func(t *testing.T, v *virtual) {
+		counter.released = make(chan struct{})
+		var lookups sync.WaitGroup
+		for _, video := range []string{"10001", "10002", "10003"} {
+			lookups.Go(func() { wantViewers(t, v, video, 7) })
+		}
+		synctest.Wait()
+		if got := counter.calls.Load(); got != 3 {
+			t.Errorf("computations under way = %d, want 3", got)
+		}
+		close(counter.released)
+		lookups.Wait()
 	})
 }
 

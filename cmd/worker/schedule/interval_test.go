@@ -49,6 +49,19 @@ func TestIntervalChanges(t *testing.T) {
 	})
 }
 
+// A reload that changes another key does not put the next pass off.
+func TestIntervalThatStaysTheSame(t *testing.T) {
+	inBubble(t, func(t *testing.T, b *bubble) {
+		w := b.start(t, time.Minute, lasting(0))
+		b.advance(40 * time.Second)
+		w.setInterval(time.Minute)
+		b.advance(90 * time.Second)
+		if diff := cmp.Diff([]time.Duration{0, time.Minute}, w.starts); diff != "" {
+			t.Errorf("starts of passes (-want +got):\n%s", diff)
+		}
+	})
+}
+
 func TestIntervalChangesWithinAPass(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		var cut error
