@@ -6,6 +6,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"headcount/aggregator"
 	"headcount/api"
 	"headcount/cmd/internal/program"
@@ -43,17 +45,7 @@ func Service(ctx context.Context, p *program.Program) error {
 	})
 	p.OnChange(func(c config.Config) { counter.SetWindow(c.Window) })
 
-	lookupOptions := lookup.Options{
-		Keys:       p.Keys(),
-		CountTTL:   c.CountTTL,
-		Cache:      c.Lookup.Cache,
-		Timeout:    timeout,
-		Registerer: p.Metrics,
-	}
-	if c.Lookup.OnMiss == "compute" {
-		lookupOptions.Counter = counter
-	}
-	lookups, err := lookup.New(reads, lookupOptions)
+	lookups, err := newLookup(p, reads, counter, timeout)
 	if err != nil {
 		return err
 	}
@@ -80,4 +72,19 @@ func Service(ctx context.Context, p *program.Program) error {
 		p.Server(ops.Server{Name: "public", Addr: c.Recorder.Listen, Handler: public}),
 		p.Server(ops.Server{Name: "admin", Addr: c.Recorder.AdminListen, Handler: ops.AdminHandler(p.Metrics, ready)}),
 	)
+}
+
+func newLookup(p *program.Program, rdb redis.UniversalClient, counter lookup.Counter, timeout time.Duration) (*lookup.Lookup, error) {
+	c := p.Config.Config()
+	o := lookup.Options{
+		Keys:       p.Keys(),
+		CountTTL:   c.CountTTL,
+		Cache:      c.Lookup.Cache,
+		Timeout:    timeout,
+		Registerer: p.Metrics,
+	}
+	if c.Lookup.OnMiss == "compute" {
+		o.Counter = counter
+	}
+	return lookup.New(rdb, o)
 }
