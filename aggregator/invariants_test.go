@@ -419,9 +419,9 @@ func TestPassStopsWithItsContext(t *testing.T) {
 				cancel(lost) // within the pass's first reading
 			}
 		}})
-		_, err := e.agg.Pass(ctx)
-		if !errors.Is(err, ErrCutShort) || !errors.Is(err, lost) {
-			t.Errorf("error: got %v, want ErrCutShort with its cause", err)
+		sum, err := e.agg.Pass(ctx)
+		if !errors.Is(err, ErrCutShort) || !errors.Is(err, lost) || sum.Errors != 0 {
+			t.Errorf("got %d errors and error %v, want none, and ErrCutShort with its cause", sum.Errors, err)
 		}
 		if most := 2 + scanCount/maxOpen; afterwards > most { // the rest of what one SCAN found, at most
 			t.Errorf("%d more commands were tried after the context ended, want at most %d", afterwards, most)

@@ -460,7 +460,7 @@ func TestMemoryTellsPassesApart(t *testing.T) {
 		if m.see(strconv.Itoa(i), number).handled || !m.see(strconv.Itoa(i), number).handled {
 			t.Fatalf("pass %d: a video is to be taken as dealt with from its second sight on", i)
 		}
-		if i >= 254 && m.see(strconv.Itoa(i-254), number).handled {
+		if i >= 255 && m.see(strconv.Itoa(i-255), number).handled {
 			t.Fatalf("pass %d: a video is taken as dealt with that was so 255 passes ago", i)
 		}
 	}

@@ -113,6 +113,26 @@ func TestPlayAndLeave(t *testing.T) {
 	s.wantGet(t, s.keys.Count("10001"), "0")
 }
 
+func TestMissIsZeroWhereConfigured(t *testing.T) {
+	t.Parallel()
+	s := start(t, redistest.Shared(t), "HEADCOUNT_LOOKUP_ON_MISS=zero")
+	if err := s.redis.Client().HSet(t.Context(), s.keys.Online("10001"), "u1", time.Now().Unix()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	s.wantViewers(t, "10001", 0)
+}
+
+func TestLookupsAreCachedAsConfigured(t *testing.T) {
+	t.Parallel()
+	s := start(t, redistest.Shared(t), "HEADCOUNT_LOOKUP_CACHE=1m")
+	for _, count := range []string{"7", "8"} {
+		if err := s.redis.Client().Set(t.Context(), s.keys.Count("10001"), count, time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+		s.wantViewers(t, "10001", 7)
+	}
+}
+
 func TestRedisRestart(t *testing.T) {
 	t.Parallel()
 	s := start(t, redistest.Start(t), "HEADCOUNT_LOOKUP_CACHE=0s")

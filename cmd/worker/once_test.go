@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/bsm/redislock"
+	"github.com/redis/go-redis/v9"
 
+	"headcount/aggregator"
+	"headcount/cmd/internal/programtest"
 	"headcount/internal/redistest"
 	"headcount/lock"
 )
@@ -57,6 +60,27 @@ func TestOnceRedisDown(t *testing.T) {
 	s.Kill(t)
 	if _, err := s.once(t); !errors.Is(err, lock.ErrUnreachable) {
 		t.Errorf("run() = %v, want %v", err, lock.ErrUnreachable)
+	}
+}
+
+// The lease is lost in a pass that is long enough to see it at the next refresh.
+func TestOnceLosesTheLease(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, redistest.Start(t))
+	const seed = `for i = 1, 100000 do redis.call('HSET', KEYS[1] .. i, 'u1', redis.call('TIME')[1]) end`
+	if err := s.Client().Eval(t.Context(), seed, []string{s.keys.Online("")}).Err(); err != nil && !errors.Is(err, redis.Nil) {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := s.once(t, "HEADCOUNT_LEASE_TTL=600ms")
+		ended <- err
+	}()
+	programtest.Eventually(t, "the lease is taken away", func() bool {
+		return s.Client().Del(t.Context(), s.keys.Lease()).Val() == 1
+	})
+	if err := <-ended; !errors.Is(err, aggregator.ErrCutShort) || !errors.Is(err, lock.ErrLost) {
+		t.Errorf("run() = %v, want %v as %v", err, aggregator.ErrCutShort, lock.ErrLost)
 	}
 }
 

@@ -47,3 +47,15 @@ func TestReload(t *testing.T) {
 	w.Wait(t, passComplete)
 	s.wantCount(t, "1", "3")
 }
+
+func TestReloadInterval(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, redistest.Shared(t))
+	file := programtest.NewConfigFile(t, "worker: {interval: 11m}\n")
+	w := programtest.Start(t, run, programtest.Env(s.Addr(), s.prefix), "--config", file.Path())
+	w.Wait(t, passComplete)
+	file.Replace(t, "worker: {interval: 100ms}\n")
+	w.Wait(t, `"msg":"configuration reloaded"`)
+	w.Wait(t, passComplete)
+	w.Wait(t, passComplete)
+}

@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"context"
+	"strconv"
 	"testing"
 	"time"
 
@@ -88,8 +89,15 @@ func TestIntervalChangesWithinAPass(t *testing.T) {
 }
 
 // A standby that is told a new interval makes its first pass at once all the
-// same when it comes to lead.
+// same when it comes to lead. Several times, as chance would have it whether a
+// schedule that ended at once made a pass.
 func TestIntervalChangesWhileStandingBy(t *testing.T) {
+	for i := range 25 {
+		t.Run(strconv.Itoa(i), testIntervalChangesWhileStandingBy)
+	}
+}
+
+func testIntervalChangesWhileStandingBy(t *testing.T) {
 	inBubble(t, func(t *testing.T, b *bubble) {
 		holder := b.start(t, time.Minute, lasting(0))
 		holder.waitFor(t, leads)
