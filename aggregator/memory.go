@@ -17,6 +17,8 @@ import (
 // A video is known by 64 bits of a hash with a seed of this process:
 // among a million videos two share them once in some ten million processes, and
 // these two would then be read at each other's times.
+//
+// Beside it, it holds the suspects of large hashes, maxSuspects bytes at the most.
 type memory struct {
 	window time.Duration // that due was reckoned with
 	seed   maphash.Seed
@@ -31,6 +33,8 @@ type memory struct {
 	full        bool       // a video found no place
 	number      uint8      // of the latest pass, never 0
 	clocks      map[string]reference
+	suspects    map[uint64]suspects // by fingerprint
+	held        int                 // bytes of them
 }
 
 const (
@@ -51,7 +55,7 @@ func (r reference) at(ours time.Time) time.Time { return r.server.Add(ours.Sub(r
 
 // newMemory returns an empty memory for about that many videos.
 func newMemory(window time.Duration, videos int64) *memory {
-	m := &memory{window: window, seed: maphash.MakeSeed()}
+	m := &memory{window: window, seed: maphash.MakeSeed(), suspects: make(map[uint64]suspects)}
 	m.allocate(smallTable)
 	if videos > smallSite {
 		m.allocate(largeTable)
@@ -76,6 +80,8 @@ func (m *memory) grow() {
 		if fingerprint != 0 {
 			if j := m.place(fingerprint, 0); j != nowhere {
 				m.due[j], m.renew[j], m.large[j], m.pass[j] = due[i], renew[i], large[i], pass[i]
+			} else {
+				m.list(fingerprint, suspects{})
 			}
 		}
 	}
@@ -126,6 +132,7 @@ func (m *memory) place(fingerprint uint64, pass uint8) int {
 	if m.fingerprint[victim] == 0 {
 		m.videos++
 	}
+	m.list(m.fingerprint[victim], suspects{})
 	m.fingerprint[victim], m.due[victim], m.renew[victim] = fingerprint, 0, 0
 	m.large[victim], m.pass[victim] = false, 0
 	return victim
@@ -139,6 +146,7 @@ type sight struct {
 	due         int64  // Unix seconds; 0: unknown
 	renew       int64  // Unix seconds; 0: unknown
 	large       bool   // the hash cannot be read whole, as far as known
+	suspects    suspects
 }
 
 // see looks a video up and notes that the pass deals with it.
@@ -157,26 +165,46 @@ func (m *memory) see(videoID string, pass uint8) sight {
 		due:         int64(m.due[i]),
 		renew:       int64(m.renew[i]),
 		large:       m.large[i],
+		suspects:    m.suspects[fingerprint],
 	}
 	m.pass[i] = pass
 	return s
 }
 
-// keep notes when the video must be read, and its count be written, again, and
-// how it must be read.
+// keep notes when something must be done about the video, and when its count
+// must be written, again; how it must be read, and its suspects in s.
 func (m *memory) keep(s sight, due, renew int64, large bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s.index != nowhere && m.fingerprint[s.index] == s.fingerprint {
 		m.due[s.index], m.renew[s.index], m.large[s.index] = uint32(due), uint32(renew), large
+		m.list(s.fingerprint, s.suspects)
 	}
+}
+
+// list replaces a video's suspects.
+func (m *memory) list(fingerprint uint64, s suspects) {
+	m.held += s.size - m.suspects[fingerprint].size
+	if s.size > 0 {
+		m.suspects[fingerprint] = s
+	} else {
+		delete(m.suspects, fingerprint)
+	}
+}
+
+// room is how many more bytes of suspects may be held.
+func (m *memory) room() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return maxSuspects - m.held
 }
 
 // forget makes every video unknown.
 func (m *memory) forget() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.videos, m.full = 0, false
+	m.videos, m.full, m.held = 0, false, 0
+	clear(m.suspects)
 	clear(m.fingerprint)
 	clear(m.due)
 	clear(m.renew)

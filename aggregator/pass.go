@@ -26,6 +26,7 @@ type pass struct {
 
 	number  uint8         // in the memory
 	memory  *memory       // nil: nothing is remembered
+	masters int           // how many are swept
 	trusted time.Duration // see Aggregator.trusted
 	down    unreachable
 }
@@ -106,6 +107,7 @@ func (p *pass) recall(sweeps []*sweep) {
 	}
 	p.memory.check(clocks)
 	p.number = p.memory.begin()
+	p.masters = len(sweeps)
 }
 
 // meet asks a server for its clock, for its identity, and once for all keys

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"time"
 
@@ -52,8 +53,8 @@ func (s *sweep) takeCount(r *reading) (err error) {
 	return err
 }
 
-// check counts the hashes in which nobody can be stale yet by their length, in
-// one round trip, and publishes what has changed. It returns the videos that
+// check counts hashes by their length, in one round trip, evicts the suspects who
+// are stale, and publishes what has changed. It returns the videos that
 // must be read after all.
 func (s *sweep) check(ctx context.Context, batch []*reading) (again []*reading) {
 	batch = s.reachable(ctx, batch)
@@ -90,6 +91,8 @@ func (s *sweep) check(ctx context.Context, batch []*reading) (again []*reading) 
 			counted = append(counted, r)
 		}
 	}
+	s.evict(ctx, counted)
+	counted = slices.DeleteFunc(counted, func(r *reading) bool { return r.dropped })
 	return s.publish(ctx, counted)
 }
 
@@ -165,7 +168,11 @@ func (s *sweep) ttlTooShort(r *reading) bool {
 	case r.oldest == 0: // not read now, so the TTL was long enough when it was
 		return false
 	}
-	return s.now.Add(r.ttl).Before(time.Unix(s.dueAfter(r), 0).Add(margin))
+	reread := s.dueAfter(r)
+	if len(r.list) > 0 {
+		reread = s.rereadAt()
+	}
+	return s.now.Add(r.ttl).Before(time.Unix(reread, 0).Add(margin))
 }
 
 // dueAfter is when somebody in the hash can be stale at the earliest, Unix
@@ -205,12 +212,14 @@ func (s *sweep) settle(r *reading, w writes) {
 }
 
 func (s *sweep) remember(r *reading) {
-	due := r.due
 	switch {
 	case r.dropped || r.viewers == 0:
-		due = 0
+		r.due, r.suspects = 0, suspects{}
+	case len(r.list) > 0:
+		r.suspects = pack(r.list, s.rereadAt())
+		r.due = r.suspects.next(s.window)
 	case r.oldest != 0:
-		due = s.dueAfter(r)
+		r.due, r.suspects = s.dueAfter(r), suspects{}
 	}
-	s.memory.keep(r.sight, due, r.renew, r.viewers >= smallSize)
+	s.memory.keep(r.sight, r.due, r.renew, r.viewers >= smallSize)
 }

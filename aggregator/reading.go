@@ -30,17 +30,20 @@ type reading struct {
 	isCount bool // it came by with its count key, so there is one
 	checked bool // only for whether there is a hash; it is counted elsewhere
 
-	told    bool                  // the hash's TTL and the count key's value are known
-	from    redis.UniversalClient // who sends for the pages of a large hash
-	moved   bool                  // a large hash went to another master between two pages
-	cursor  uint64                // of the next page of a large hash
-	whole   bool                  // it has been read to its end
-	viewers int64                 // in the hash: the count once it is read
-	gone    bool                  // there is no hash
-	oldest  int64                 // Unix seconds: the earliest time of a viewer who stays; 0: none
-	stale   []any                 // viewer, value, viewer, value, … to evict from what was just read
-	invalid int64                 // of these, with no plausible time
-	dropped bool                  // given up for this pass
+	told     bool                  // the hash's TTL and the count key's value are known
+	from     redis.UniversalClient // who sends for the pages of a large hash
+	moved    bool                  // a large hash went to another master between two pages
+	cursor   uint64                // of the next page of a large hash
+	whole    bool                  // it has been read to its end
+	viewers  int64                 // in the hash: the count once it is read
+	gone     bool                  // there is no hash
+	oldest   int64                 // Unix seconds: the earliest time of a viewer who stays; 0: none
+	stale    candidates            // to evict, of what was just read or of the suspects
+	invalid  int64                 // of these, with no plausible time
+	list     []suspect             // found so far
+	unlisted bool                  // too many, so the list is incomplete
+	listSize int                   // bytes
+	dropped  bool                  // given up for this pass
 
 	ttl       time.Duration // of the hash, where asked
 	published string        // the count key's value; "" if there is none
@@ -50,6 +53,13 @@ type reading struct {
 	page  *redis.ScanCmd
 	size  *redis.IntCmd
 	asked asked
+}
+
+// candidates are viewers to evict, and their values as read.
+type candidates struct{ viewers, values []any }
+
+func (c *candidates) add(viewer, value string) {
+	c.viewers, c.values = append(c.viewers, viewer), append(c.values, value)
 }
 
 // noTTL is go-redis's answer to TTL for a key that never expires.
@@ -122,7 +132,7 @@ func (s *sweep) read(ctx context.Context, batch []*reading) {
 		r.told = true
 	}
 	for _, r := range batch {
-		r.stale, r.invalid = r.stale[:0], 0
+		r.stale, r.invalid = candidates{}, 0
 		switch {
 		case r.dropped:
 		case r.large:
@@ -184,7 +194,7 @@ func (s *sweep) takePage(r *reading) {
 		return
 	}
 	if r.from != s.rdb && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK")) {
-		r.moved, r.large, r.cursor, r.oldest = true, false, 0, 0
+		r.moved, r.large, r.cursor, r.oldest, r.list = true, false, 0, 0, nil
 		return
 	}
 	if err != nil {
@@ -206,10 +216,13 @@ func (s *sweep) look(r *reading, viewer, value string) {
 		r.invalid++
 	}
 	if !ok || at < s.oldest {
-		r.stale = append(r.stale, viewer, value)
-	} else if r.oldest == 0 || at < r.oldest {
+		r.stale.add(viewer, value)
+		return
+	}
+	if r.oldest == 0 || at < r.oldest {
 		r.oldest = at
 	}
+	s.suspect(r, viewer, value, at)
 }
 
 // maxEvict is how many viewers one call of evict.lua looks at.
@@ -223,8 +236,10 @@ func (s *sweep) evict(ctx context.Context, batch []*reading) {
 		if r.dropped {
 			continue
 		}
-		for stale := range slices.Chunk(r.stale, 2*maxEvict) {
-			calls = append(calls, &redisclient.ScriptCall{Script: evictScript, Key: r.key, Args: stale})
+		for i := 0; i < len(r.stale.viewers); i += maxEvict {
+			end := min(i+maxEvict, len(r.stale.viewers))
+			args := slices.Concat(r.stale.viewers[i:end], r.stale.values[i:end])
+			calls = append(calls, &redisclient.ScriptCall{Script: evictScript, Key: r.key, Args: args})
 			of = append(of, r)
 		}
 	}

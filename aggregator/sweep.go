@@ -30,6 +30,8 @@ type sweep struct {
 	clock       reference             // when the pass began
 	size        int64                 // keys in its database when the pass began
 	noneForever bool                  // each of them had a TTL
+	listed      int                   // bytes of suspects found
+	room        int                   // … that there is room for
 	sum         Summary
 	failed      failures
 }
@@ -37,6 +39,7 @@ type sweep struct {
 // run scans the server and works through what it finds, a few hashes at a time:
 // the pages of a large hash travel beside the first pages of others.
 func (s *sweep) run(ctx context.Context) error {
+	s.room = s.memory.room() / s.masters
 	var open []*reading
 	for cursor, more := uint64(0), true; (more || len(open) > 0) && ctx.Err() == nil; {
 		if more && len(open) < maxOpen {
@@ -80,7 +83,7 @@ func (s *sweep) confirm(ctx context.Context) {
 var errTookOver = errors.New("another server took over, or this one was restarted")
 
 // sort tells the hashes that must be read from those whose length is their
-// count, and checks the latter. A video comes by with its hash and with its
+// count, once the suspects among them are evicted, and checks the latter. A video comes by with its hash and with its
 // count key; whichever is first counts for both. Where the memory has no place
 // for it, the hash is what counts, and the count key is only checked for one.
 func (s *sweep) sort(ctx context.Context, names []string) []*reading {
@@ -97,9 +100,14 @@ func (s *sweep) sort(ctx context.Context, names []string) []*reading {
 		}
 		r := &reading{video: video, key: s.o.Keys.Online(video), sight: sight, isCount: isCount}
 		r.checked = isCount && sight.index == nowhere
-		if r.checked || sight.due > s.now.Unix() {
+		switch {
+		case r.checked || sight.due > s.now.Unix():
 			known = append(known, r)
-		} else {
+		case sight.suspects.until > s.now.Unix():
+			r.stale, r.suspects = sight.suspects.split(s.oldest)
+			r.due = r.suspects.next(s.window)
+			known = append(known, r)
+		default:
 			open = append(open, r)
 		}
 	}
