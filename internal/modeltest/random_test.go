@@ -155,7 +155,7 @@ func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*ran
 	m := newModel(int64(window / time.Second))
 	recorded := make(map[string]int64) // video and viewer → what their last play returned
 	for i := 0; i < operations && !t.Failed(); i++ {
-		video := []string{"10001", "a*", "abc", "日本語", "count", "rare"}[r.IntN(6)]
+		video := []string{"10001", "a*", "abc", "日本語", "count", "rare", popular}[r.IntN(7)]
 		viewer := fmt.Sprint("u", r.IntN(40))
 		switch n := r.IntN(100); {
 		case n < 45:
@@ -168,8 +168,10 @@ func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*ran
 			w.disturb(m, r, video)
 		case n < 81:
 			must(t, w.rdb.ScriptFlush(t.Context()).Err())
-		case n < 83:
+		case n < 82:
 			w.newWorker()
+		case n < 85:
+			w.crowd(m, r, recorded)
 		case n < 88:
 			w.lookUp(m, video)
 		case n < 94:
@@ -195,6 +197,24 @@ func (w *world) play(m *model, recorded map[string]int64, video, viewer string) 
 	recorded[video+viewer] = at
 	if first {
 		w.wantCount(video, 1) // at once, not after the next pass
+	}
+}
+
+// popular is a video of so many viewers that its hash is read in pages, and
+// seldom: between two readings, only those who may be stale are looked at.
+const popular = "popular"
+
+// crowd has many watch the popular video at once.
+func (w *world) crowd(m *model, r *rand.Rand, recorded map[string]int64) {
+	var videos, viewers []string
+	for _, i := range r.Perm(400)[:150] {
+		videos, viewers = append(videos, popular), append(viewers, fmt.Sprint("u", i))
+	}
+	at, errs := w.rec.PlayAll(w.t.Context(), videos, viewers)
+	must(w.t, errors.Join(errs...))
+	for _, viewer := range viewers {
+		m.write(popular, viewer, strconv.FormatInt(at, 10))
+		recorded[popular+viewer] = at
 	}
 }
 
