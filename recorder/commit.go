@@ -5,7 +5,6 @@ import (
 	"context"
 	_ "embed"
 	"fmt"
-	"strconv"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -138,7 +137,7 @@ func (r *Recorder) newWrite(q *request) *write {
 	w := &write{ScriptCall: redisclient.ScriptCall{Script: leaveScript, Key: r.o.Keys.Online(q.video)}}
 	if q.kind == play {
 		w.Script = recordScript
-		w.Args = []any{strconv.FormatInt(int64(r.o.KeyTTL/time.Second), 10)}
+		w.Args = []any{int64(r.o.KeyTTL / time.Second), r.o.MaxViewers}
 	}
 	return w
 }
@@ -188,7 +187,22 @@ func (w *write) finish() {
 	case w.Script == recordScript:
 		recordedAt = reply[0]
 	}
-	for _, q := range w.requests {
-		q.finish(recordedAt, err)
+	refused := w.refused(reply)
+	for i, q := range w.requests {
+		if len(refused) > 0 && refused[0] == int64(i+1) {
+			refused = refused[1:]
+			q.finish(0, ErrFull)
+		} else {
+			q.finish(recordedAt, err)
+		}
 	}
+}
+
+// refused lists the places of the requests, from 1 and ascending, for which the
+// video had no room.
+func (w *write) refused(reply []int64) []int64 {
+	if w.Script == leaveScript || len(reply) < 3 {
+		return nil
+	}
+	return reply[3:]
 }

@@ -27,9 +27,9 @@ type metrics struct {
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	f := promauto.With(reg)
-	counter := func(name, help string) *prometheus.CounterVec {
+	counter := func(name, help string, outcomes ...string) *prometheus.CounterVec {
 		c := f.NewCounterVec(prometheus.CounterOpts{Name: name, Help: help}, []string{"outcome"})
-		for _, o := range []string{"recorded", "rejected", "busy", "abandoned", "failed"} {
+		for _, o := range append(outcomes, "recorded", "rejected", "busy", "abandoned", "failed") {
 			c.WithLabelValues(o) // from the start, or an alert on its rate misses the first
 		}
 		return c
@@ -41,7 +41,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}, []string{"kind"})
 	return &metrics{
 		requests: [2]*prometheus.CounterVec{
-			counter("headcount_plays_total", "Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long)."),
+			counter("headcount_plays_total", "Plays by outcome: recorded, rejected (bad id), full (the video has as many viewers as it may), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long).", "full"),
 			counter("headcount_leaves_total", "Leaves by outcome, as for plays."),
 		},
 		duration: [2]prometheus.Observer{duration.WithLabelValues("play"), duration.WithLabelValues("leave")},
@@ -67,6 +67,8 @@ func outcome(ctx context.Context, err error) string {
 		return "recorded"
 	case errors.As(err, &badID):
 		return "rejected"
+	case errors.Is(err, ErrFull):
+		return "full"
 	case errors.Is(err, ErrBusy):
 		return "busy"
 	case errors.Is(ctx.Err(), context.Canceled):

@@ -41,11 +41,12 @@ func TestOutcomesAreCounted(t *testing.T) {
 	f.server.Resume(t)
 
 	want := `
-# HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long).
+# HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), full (the video has as many viewers as it may), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long).
 # TYPE headcount_plays_total counter
 headcount_plays_total{outcome="abandoned"} 1
 headcount_plays_total{outcome="busy"} 0
 headcount_plays_total{outcome="failed"} 2
+headcount_plays_total{outcome="full"} 0
 headcount_plays_total{outcome="recorded"} 2
 headcount_plays_total{outcome="rejected"} 1
 # HELP headcount_leaves_total Leaves by outcome, as for plays.
@@ -72,11 +73,12 @@ func TestBusyIsCounted(t *testing.T) {
 	b.write()
 
 	want := `
-# HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long).
+# HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), full (the video has as many viewers as it may), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long).
 # TYPE headcount_plays_total counter
 headcount_plays_total{outcome="abandoned"} 0
 headcount_plays_total{outcome="busy"} 1
 headcount_plays_total{outcome="failed"} 0
+headcount_plays_total{outcome="full"} 0
 headcount_plays_total{outcome="recorded"} 2
 headcount_plays_total{outcome="rejected"} 0
 # HELP headcount_leaves_total Leaves by outcome, as for plays.

@@ -214,11 +214,12 @@ func TestPlayAllIsCountedByPlay(t *testing.T) {
 	f.PlayAll(t.Context(), []string{"a", "foreign"}, []string{"u1", "u1"}) // 1 recorded, 1 failed
 
 	want := `
-# HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long).
+# HELP headcount_plays_total Plays by outcome: recorded, rejected (bad id), full (the video has as many viewers as it may), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long).
 # TYPE headcount_plays_total counter
 headcount_plays_total{outcome="abandoned"} 3
 headcount_plays_total{outcome="busy"} 5
 headcount_plays_total{outcome="failed"} 1
+headcount_plays_total{outcome="full"} 0
 headcount_plays_total{outcome="recorded"} 3
 headcount_plays_total{outcome="rejected"} 3
 `

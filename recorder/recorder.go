@@ -24,6 +24,16 @@ import (
 // ErrBusy is returned at once when the queue is full.
 var ErrBusy = errors.New("recorder: queue is full")
 
+// ErrFull is returned for a viewer who is new to a video that has MaxViewers.
+var ErrFull error = fullError{}
+
+type fullError struct{}
+
+func (fullError) Error() string { return "recorder: the video has as many viewers as it may have" }
+
+// VideoFull tells those who do not know this package what the error is.
+func (fullError) VideoFull() {}
+
 // Options configure a Recorder.
 type Options struct {
 	Keys       keys.Keys
@@ -31,6 +41,7 @@ type Options struct {
 	CountTTL   time.Duration         // of a count key; whole seconds
 	Timeout    time.Duration         // of one write, repeats included; 0: 1s
 	Queue      int                   // plays and leaves waiting for a write; 0: 10,000
+	MaxViewers int                   // in a video's hash, those included whom the next pass evicts; 0: any number
 	Logger     *zap.Logger           // told when writes begin to fail and succeed again; nil: silent
 	Registerer prometheus.Registerer // nil: metrics are kept but not exported
 }
@@ -72,8 +83,8 @@ func New(rdb redis.UniversalClient, o Options) *Recorder {
 // Play records that the viewer is watching the video now. It returns when that
 // was by Redis's clock, in Unix seconds.
 //
-// Errors: *keys.IDError for an unacceptable id, ErrBusy, ctx's, or Redis's. After
-// one of the last two the play may have been recorded all the same.
+// Errors: *keys.IDError for an unacceptable id, ErrBusy, ErrFull, ctx's, or Redis's.
+// After one of the last two the play may have been recorded all the same.
 func (r *Recorder) Play(ctx context.Context, videoID, viewerID string) (recordedAt int64, err error) {
 	defer r.metrics.observe(ctx, play, time.Now(), &err)
 	return r.do(ctx, &request{kind: play, video: videoID, viewer: viewerID})
@@ -83,7 +94,7 @@ func (r *Recorder) Play(ctx context.Context, videoID, viewerID string) (recorded
 // recordedAt (as returned by Play; Unix seconds), in another tab perhaps.
 // Zero removes the viewer in any case. Removing nobody is not an error.
 //
-// Errors are those of Play.
+// Errors are those of Play, but for ErrFull.
 func (r *Recorder) Leave(ctx context.Context, videoID, viewerID string, recordedAt int64) (err error) {
 	defer r.metrics.observe(ctx, leave, time.Now(), &err)
 	_, err = r.do(ctx, &request{kind: leave, video: videoID, viewer: viewerID, recordedAt: recordedAt})
