@@ -6,6 +6,9 @@
 package config
 
 import (
+	"errors"
+	"fmt"
+	"net/netip"
 	"reflect"
 	"strings"
 	"time"
@@ -60,6 +63,17 @@ type Recorder struct {
 	BeatAfter time.Duration `mapstructure:"beat_after"`
 	// CORSOrigins are the origins whose pages may call the public routes; "*" is every origin, empty is none.
 	CORSOrigins []string `mapstructure:"cors_origins"`
+	// RateLimit is how many plays and leaves a client address may send per second, RateBurst how many at once. A
+	// RateLimit of 0 lets everything pass.
+	RateLimit int `mapstructure:"rate_limit"`
+	RateBurst int `mapstructure:"rate_burst"`
+	// TrustedProxies are the addresses and networks whose word is taken for a client's address: read them with
+	// [Config.TrustedProxies].
+	TrustedProxies []string `mapstructure:"trusted_proxies"`
+	// MaxConnections is how many public connections may be open; 0 is any number.
+	MaxConnections int `mapstructure:"max_connections"`
+	// MaxViewers is how many distinct viewers a video may have; 0 is any number.
+	MaxViewers int `mapstructure:"max_viewers"`
 }
 
 // Worker configures the scheduled passes.
@@ -100,11 +114,14 @@ func Default() Config {
 		KeyTTL:   15 * time.Minute,
 		CountTTL: 12 * time.Minute,
 		Redis:    Redis{Mode: "single", Addrs: []string{"127.0.0.1:6379"}, Timeout: 500 * time.Millisecond},
-		Recorder: Recorder{Listen: ":8080", AdminListen: "127.0.0.1:9090", CORSOrigins: []string{"*"}},
-		Worker:   Worker{Interval: 30 * time.Second, AdminListen: "127.0.0.1:9091"},
-		Lease:    Lease{TTL: 15 * time.Second},
-		Lookup:   Lookup{Cache: time.Second, OnMiss: "compute"},
-		Log:      Log{Level: "info", Format: "json"},
+		Recorder: Recorder{
+			Listen: ":8080", AdminListen: "127.0.0.1:9090", CORSOrigins: []string{"*"},
+			RateLimit: 500, RateBurst: 2000, TrustedProxies: []string{}, MaxConnections: 10_000,
+		},
+		Worker: Worker{Interval: 30 * time.Second, AdminListen: "127.0.0.1:9091"},
+		Lease:  Lease{TTL: 15 * time.Second},
+		Lookup: Lookup{Cache: time.Second, OnMiss: "compute"},
+		Log:    Log{Level: "info", Format: "json"},
 	}
 }
 
@@ -115,6 +132,37 @@ func (c Config) BeatAfter() time.Duration {
 		return c.Recorder.BeatAfter
 	}
 	return c.Window / 4
+}
+
+// TrustedProxies are recorder.trusted_proxies; a single address is a network of its own.
+func (c Config) TrustedProxies() []netip.Prefix {
+	var proxies []netip.Prefix
+	for _, text := range c.Recorder.TrustedProxies {
+		if p, err := network(text); err == nil { // checked when it was read
+			proxies = append(proxies, p)
+		}
+	}
+	return proxies
+}
+
+// network reads an address, or a network such as 10.0.0.0/8. Its errors are to follow the text.
+func network(text string) (netip.Prefix, error) {
+	if addr, err := netip.ParseAddr(text); err == nil && addr.Zone() == "" {
+		addr = addr.Unmap()
+		return netip.PrefixFrom(addr, addr.BitLen()), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return p, errors.New("is neither an address nor a network such as 10.0.0.0/8")
+	case p.Addr().Is4In6():
+		return p, errors.New("is IPv4 in the form of IPv6; write it as IPv4")
+	case p.Bits() == 0:
+		return p, errors.New("is everybody: any client could claim any address")
+	case p != p.Masked():
+		return p, fmt.Errorf("goes beyond its network; write %s", p.Masked())
+	}
+	return p, nil
 }
 
 // passwordKey is the one key whose value is a secret: no error and no output may show it.

@@ -123,11 +123,14 @@ var everyKey = Config{
 		Mode: "sentinel", Addrs: []string{"a:1", "[::1]:2"}, MasterName: "main", Username: "u", Password: "hunter2",
 		DB: 3, TLS: true, Timeout: time.Second,
 	},
-	Recorder: Recorder{Listen: ":1", AdminListen: ":2", BeatAfter: 20 * time.Second, CORSOrigins: []string{"https://a.example", "https://*.b.example:8443"}},
-	Worker:   Worker{Interval: 5 * time.Second, AdminListen: ":3"},
-	Lease:    Lease{TTL: 6 * time.Second},
-	Lookup:   Lookup{Cache: 0, OnMiss: "zero"},
-	Log:      Log{Level: "debug", Format: "console"},
+	Recorder: Recorder{
+		Listen: ":1", AdminListen: ":2", BeatAfter: 20 * time.Second, CORSOrigins: []string{"https://a.example", "https://*.b.example:8443"},
+		RateLimit: 7, RateBurst: 8, TrustedProxies: []string{"10.0.0.0/8", "fd00::1"}, MaxConnections: 9, MaxViewers: 10,
+	},
+	Worker: Worker{Interval: 5 * time.Second, AdminListen: ":3"},
+	Lease:  Lease{TTL: 6 * time.Second},
+	Lookup: Lookup{Cache: 0, OnMiss: "zero"},
+	Log:    Log{Level: "debug", Format: "console"},
 }
 
 func TestLoadEveryKeyFromEverySource(t *testing.T) {

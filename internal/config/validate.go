@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"net/url"
 	"slices"
@@ -74,9 +75,7 @@ func (c Config) checkRedis(r *report) {
 	for i, addr := range c.Redis.Addrs {
 		r.server("redis.addrs", i+1, addr)
 	}
-	if c.Redis.DB < 0 {
-		r.refuse("redis.db", "%d is less than 0", c.Redis.DB)
-	}
+	r.number("redis.db", c.Redis.DB, 0, math.MaxInt)
 	r.between("redis.timeout", c.Redis.Timeout, time.Millisecond, time.Minute)
 }
 
@@ -89,6 +88,7 @@ func (c Config) checkServices(r *report) {
 	for _, origin := range c.Recorder.CORSOrigins {
 		r.origin("recorder.cors_origins", origin)
 	}
+	c.checkLimits(r)
 	r.between("worker.interval", c.Worker.Interval, 10*time.Millisecond, longestWindow)
 	r.listen("worker.admin_listen", c.Worker.AdminListen)
 	r.between("lease.ttl", c.Lease.TTL, 300*time.Millisecond, time.Hour)
@@ -96,6 +96,21 @@ func (c Config) checkServices(r *report) {
 	r.oneOf("lookup.on_miss", c.Lookup.OnMiss, "compute", "zero")
 	r.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	r.oneOf("log.format", c.Log.Format, "json", "console")
+}
+
+// Upper limits, again, are for slips; mostAtOnce is far from what one process can serve or Redis can hold in a hash.
+const mostAtOnce = 10_000_000
+
+func (c Config) checkLimits(r *report) {
+	r.number("recorder.rate_limit", c.Recorder.RateLimit, 0, mostAtOnce)
+	r.number("recorder.rate_burst", c.Recorder.RateBurst, 1, mostAtOnce)
+	for _, proxy := range c.Recorder.TrustedProxies {
+		if _, err := network(proxy); err != nil {
+			r.refuse("recorder.trusted_proxies", "%s %s", quote(proxy), err)
+		}
+	}
+	r.number("recorder.max_connections", c.Recorder.MaxConnections, 0, mostAtOnce)
+	r.number("recorder.max_viewers", c.Recorder.MaxViewers, 0, mostAtOnce)
 }
 
 func (c Config) checkRelations(r *report) {
@@ -149,6 +164,14 @@ func (r *report) between(key string, d, least, most time.Duration) {
 		r.refuse(key, "%s is less than %s", short(d), short(least))
 	} else if d > most {
 		r.refuse(key, "%s is more than %s", short(d), short(most))
+	}
+}
+
+func (r *report) number(key string, n, least, most int) {
+	if n < least {
+		r.refuse(key, "%d is less than %d", n, least)
+	} else if n > most {
+		r.refuse(key, "%d is more than %d", n, most)
 	}
 }
 

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -48,6 +49,13 @@ func TestValidateEdges(t *testing.T) {
 		"no origins":                         func(c *Config) { c.Recorder.CORSOrigins = nil },
 		"origin of an app":                   func(c *Config) { c.Recorder.CORSOrigins = []string{"capacitor://localhost"} },
 		"a lookup that asks Redis each time": func(c *Config) { c.Lookup.Cache = 0 },
+		"no limits":                          func(c *Config) { c.Recorder.RateLimit, c.Recorder.MaxConnections, c.Recorder.MaxViewers = 0, 0, 0 },
+		"the tightest limits": func(c *Config) {
+			c.Recorder.RateLimit, c.Recorder.RateBurst, c.Recorder.MaxConnections, c.Recorder.MaxViewers = 1, 1, 1, 1
+		},
+		"proxies": func(c *Config) {
+			c.Recorder.TrustedProxies = []string{"10.0.0.1", "10.0.0.0/8", "::1", "fd00::/8", "::ffff:10.0.0.1", "128.0.0.0/1"}
+		},
 	} {
 		c := Default()
 		edit(&c)
@@ -75,6 +83,19 @@ func TestSameAddress(t *testing.T) {
 		if got := sameAddress(tt.a, tt.b); got != tt.want {
 			t.Errorf("sameAddress(%q, %q) = %v, want %v", tt.a, tt.b, got, tt.want)
 		}
+	}
+}
+
+func TestTrustedProxies(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	if got := c.TrustedProxies(); len(got) != 0 {
+		t.Errorf("default: got %v, want none", got)
+	}
+	c.Recorder.TrustedProxies = []string{"192.0.2.1", "10.0.0.0/8", "fd00::1", "::ffff:192.0.2.2"}
+	want := "[192.0.2.1/32 10.0.0.0/8 fd00::1/128 192.0.2.2/32]"
+	if got := fmt.Sprint(c.TrustedProxies()); got != want {
+		t.Errorf("got %v, want %s", got, want)
 	}
 }
 
