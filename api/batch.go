@@ -1,7 +1,6 @@
 package api
 
 import (
-	"errors"
 	"net/http"
 	"net/url"
 	"time"
@@ -26,7 +25,7 @@ type playError struct {
 // plays records a batch. Its answer is 503 only if all that could be recorded
 // were not: players would send those again that are recorded already.
 func (a *api) plays(w http.ResponseWriter, r *http.Request) error {
-	videoIDs, viewerIDs, err := readPlays(w, r)
+	videoIDs, viewerIDs, err := a.takePlays(w, r)
 	if err != nil {
 		return err
 	}
@@ -38,10 +37,14 @@ func (a *api) plays(w http.ResponseWriter, r *http.Request) error {
 			answer.Recorded++
 			continue
 		}
-		if _, bad := errors.AsType[badInput](err); !bad {
+		p := a.problemFor(err)
+		switch p.Status {
+		case http.StatusServiceUnavailable:
 			unavailable = err
+		case http.StatusTooManyRequests:
+			a.metrics.refused[full].Inc()
 		}
-		answer.Errors = append(answer.Errors, playError{i, problemFor(err).Detail})
+		answer.Errors = append(answer.Errors, playError{i, p.Detail})
 	}
 	if unavailable != nil && answer.Recorded == 0 {
 		return unavailable

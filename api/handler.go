@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -19,7 +20,8 @@ import (
 // Recorder records plays and leaves.
 //
 // An error with a method BadInput() (field, reason string) is answered with
-// 400 and "field: reason"; the reason must not repeat what the client sent.
+// 400 and "field: reason"; the reason must not repeat what the client sent. One
+// with a method VideoFull() is answered with 429: the viewer is one too many.
 // Any other error is answered with 503.
 type Recorder interface {
 	// Play records that the viewer watches the video now, and returns that
@@ -45,6 +47,19 @@ type Lookup interface {
 	Batch(ctx context.Context, videoIDs []string) (viewers []int64, asOf time.Time, err error)
 }
 
+// Limiter bounds what the client at an address may record.
+type Limiter interface {
+	// Take takes n plays or leaves, at most Burst, from what the client may
+	// still record, or none and returns how long until it may record so many.
+	Take(client netip.Addr, n int) (wait time.Duration)
+
+	// Wait returns how long until the client may record anything.
+	Wait(client netip.Addr) time.Duration
+
+	// Burst is the most that can be taken at once.
+	Burst() int
+}
+
 // Options are what Handler is built from. Recorder, Lookup and BeatAfter are required.
 type Options struct {
 	Recorder Recorder
@@ -63,6 +78,11 @@ type Options struct {
 	// seconds. Less than a second: not at all.
 	CacheFor time.Duration
 
+	// Limiter bounds what a client may record, and ClientAddr, which it needs,
+	// tells a request's client. Nil: no limit.
+	Limiter    Limiter
+	ClientAddr func(*http.Request) netip.Addr
+
 	// Timeout is the deadline that Recorder and Lookup get. 0: none.
 	Timeout time.Duration
 
@@ -70,22 +90,25 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-type api struct{ Options }
+type api struct {
+	Options
+	metrics *metrics
+}
 
 // Handler serves all public routes. It panics when its metrics are registered already.
 func Handler(o Options) http.Handler {
-	a := &api{o}
+	a := &api{o, newMetrics(o.Registerer)}
 	mux := http.NewServeMux()
 
-	a.route(mux, "/v1/videos/{video_id}/play", methods{http.MethodPost: a.play})
-	a.route(mux, "/v1/videos/{video_id}/leave", methods{http.MethodPost: a.leave})
+	a.route(mux, "/v1/videos/{video_id}/play", methods{http.MethodPost: a.limited(a.play)})
+	a.route(mux, "/v1/videos/{video_id}/leave", methods{http.MethodPost: a.limited(a.leave)})
 	a.route(mux, "/v1/videos/{video_id}/viewers", methods{http.MethodGet: a.viewers})
 	a.route(mux, "/v1/plays", methods{http.MethodPost: a.plays})
 	a.route(mux, "/v1/viewers", methods{http.MethodGet: a.batch})
 	mux.HandleFunc("/", notFound)
 
-	return newMetrics(o.Registerer).instrument(
-		safeHeaders(
+	return a.metrics.instrument(
+		safeHeaders(resourcePolicy(o.CORSOrigins),
 			allowOrigins(o.CORSOrigins,
 				exactPath(mux))))
 }
@@ -130,7 +153,7 @@ func (a *api) serve(m methods) http.Handler {
 			r = r.WithContext(ctx)
 		}
 		if err := handle(w, r); err != nil {
-			problemFor(err).write(w)
+			a.problemFor(err).write(w)
 		}
 	})
 }
@@ -149,14 +172,28 @@ func notFound(w http.ResponseWriter, _ *http.Request) {
 	newProblem(http.StatusNotFound, "no such path").write(w)
 }
 
-// safeHeaders sets what every answer carries. Handlers override Cache-Control
-// where an answer may be cached.
-func safeHeaders(next http.Handler) http.Handler {
+// safeHeaders sets what every answer carries: it is data, and neither a page nor
+// a part of one. Handlers override Cache-Control where an answer may be cached,
+// and Content-Security-Policy where it is a page.
+func safeHeaders(resourcePolicy string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("X-Content-Type-Options", "nosniff")
-		w.Header().Set("Cache-Control", "no-store")
+		h := w.Header()
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+		h.Set("Referrer-Policy", "no-referrer")
+		h.Set("Cross-Origin-Resource-Policy", resourcePolicy)
+		h.Set("Cache-Control", "no-store")
 		next.ServeHTTP(w, r)
 	})
+}
+
+// resourcePolicy lets other origins have answers where their pages may call. CORS
+// says which may read them; this is for what is sent without CORS, such as beacons.
+func resourcePolicy(origins []string) string {
+	if len(origins) == 0 {
+		return "same-origin"
+	}
+	return "cross-origin"
 }
 
 // preflightSeconds is how long a browser may remember a preflight: two hours,

@@ -152,11 +152,19 @@ func checkProblem(t *testing.T, res answer, status int, detail string) {
 		t.Errorf("body (-want +got):\n%s", diff)
 	}
 	checkHeaders(t, res, map[string]string{
-		"Content-Type":           "application/problem+json",
-		"Cache-Control":          "no-store",
-		"X-Content-Type-Options": "nosniff",
-		"Location":               "",
+		"Content-Type":  "application/problem+json",
+		"Cache-Control": "no-store",
+		"Location":      "",
 	})
+	checkHeaders(t, res, safeHeaders)
+}
+
+// safeHeaders are on every answer.
+var safeHeaders = map[string]string{
+	"X-Content-Type-Options":       "nosniff",
+	"Content-Security-Policy":      "default-src 'none'; frame-ancestors 'none'",
+	"Referrer-Policy":              "no-referrer",
+	"Cross-Origin-Resource-Policy": "cross-origin",
 }
 
 func checkHeaders(t *testing.T, res answer, want map[string]string) {
@@ -232,9 +240,8 @@ func TestAnswers(t *testing.T) {
 			if diff := cmp.Diff([]call{tt.call}, store.Calls()); diff != "" {
 				t.Errorf("calls (-want +got):\n%s", diff)
 			}
-			checkHeaders(t, res, map[string]string{
-				"Content-Type": tt.contentType, "Cache-Control": tt.cacheControl, "X-Content-Type-Options": "nosniff",
-			})
+			checkHeaders(t, res, map[string]string{"Content-Type": tt.contentType, "Cache-Control": tt.cacheControl})
+			checkHeaders(t, res, safeHeaders)
 		})
 	}
 }

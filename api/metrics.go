@@ -13,11 +13,25 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	duration *prometheus.HistogramVec
 	inFlight prometheus.Gauge
+	refused  map[limit]prometheus.Counter // by the limit that was reached
 }
+
+// limit is why a play or leave is refused.
+type limit string
+
+const (
+	rate limit = "rate"    // the client's address sends too many
+	full limit = "viewers" // the video has too many
+)
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	auto := promauto.With(reg)
+	refused := auto.NewCounterVec(prometheus.CounterOpts{
+		Name: "headcount_refused_total",
+		Help: "Plays and leaves beyond a limit, by reason: rate (of the client's address; a batch refused unread counts once), viewers (of the video).",
+	}, []string{"reason"})
 	return &metrics{
+		refused: map[limit]prometheus.Counter{rate: refused.WithLabelValues(string(rate)), full: refused.WithLabelValues(string(full))},
 		requests: auto.NewCounterVec(prometheus.CounterOpts{
 			Name: "headcount_http_requests_total",
 			Help: "Requests answered, by route pattern, method and status code. Code 499: the client left before its 503.",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strconv"
 )
 
 // problem is an error answer as in RFC 9457. Its detail says what is wrong and
@@ -14,6 +15,8 @@ type problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail"`
+
+	retryAfter int64 // seconds; 0: trying again is not promised anything
 }
 
 func newProblem(status int, detail string) *problem {
@@ -32,9 +35,15 @@ type badInput interface {
 	BadInput() (field, reason string)
 }
 
+// videoFull is what a Recorder returns for a viewer who is one too many.
+type videoFull interface {
+	error
+	VideoFull()
+}
+
 // problemFor maps every error to its answer. The text of a backend's failure
 // stays out of it, as it could hold an id.
-func problemFor(err error) *problem {
+func (a *api) problemFor(err error) *problem {
 	if p, ok := errors.AsType[*problem](err); ok {
 		return p
 	}
@@ -42,19 +51,28 @@ func problemFor(err error) *problem {
 		field, reason := bad.BadInput()
 		return badRequest("%s: %s", field, reason)
 	}
-	return newProblem(http.StatusServiceUnavailable, "the count store is unavailable, try again")
+	if _, ok := errors.AsType[videoFull](err); ok {
+		return tooMany(a.beatAfter(), "the video has as many viewers as it may have")
+	}
+	p := newProblem(http.StatusServiceUnavailable, "the count store is unavailable, try again")
+	p.retryAfter = 1 // a Redis failover or a full queue is often over by then
+	return p
 }
 
-// retryAfter is in seconds: a Redis failover or a full queue is often over by then.
-const retryAfter = "1"
+// tooMany is the answer to what is beyond a limit; retryAfter as in problem.
+func tooMany(retryAfter int64, detail string) *problem {
+	p := newProblem(http.StatusTooManyRequests, detail)
+	p.retryAfter = retryAfter
+	return p
+}
 
 // write answers with the problem.
 func (p *problem) write(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("Content-Type", "application/problem+json")
 	h.Set("Cache-Control", "no-store")
-	if p.Status == http.StatusServiceUnavailable {
-		h.Set("Retry-After", retryAfter)
+	if p.retryAfter > 0 {
+		h.Set("Retry-After", strconv.FormatInt(p.retryAfter, 10))
 	}
 	w.WriteHeader(p.Status)
 	if data, err := json.Marshal(p); err == nil {

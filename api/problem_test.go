@@ -19,6 +19,12 @@ type badID struct{ field, reason string }
 func (e badID) Error() string              { return e.field + ": " + e.reason }
 func (e badID) BadInput() (string, string) { return e.field, e.reason }
 
+// videoFull is what a backend returns for a viewer who is one too many.
+type videoFull struct{}
+
+func (videoFull) Error() string { return "full" }
+func (videoFull) VideoFull()    {}
+
 // requests has one that reaches the backend for each route.
 var requests = map[string][3]string{
 	"play":    {"POST", "/v1/videos/10001/play", `{"viewer_id":"u1"}`},
@@ -39,14 +45,15 @@ func TestBackendErrors(t *testing.T) {
 	}{
 		"bad input":         {badID{"video_id", "must not begin with count:"}, 400, "video_id: must not begin with count:", ""},
 		"wrapped bad input": {fmt.Errorf("play: %w", badID{"viewer_id", "too long"}), 400, "viewer_id: too long", ""},
+		"full":              {fmt.Errorf("play: %w", videoFull{}), 429, "the video has as many viewers as it may have", "150"},
 		"failure":           {errors.New("HSET video:online:10001 u1: connection refused"), 503, unavailable, "1"},
 		"deadline":          {fmt.Errorf("play: %w", context.DeadlineExceeded), 503, unavailable, "1"},
 		"cancelled":         {context.Canceled, 503, unavailable, "1"},
 	}
 	for name, tt := range tests {
 		for route, req := range requests {
-			if route == "plays" && tt.status == http.StatusBadRequest {
-				continue // bad ids do not spoil a batch of plays
+			if route == "plays" && tt.status != http.StatusServiceUnavailable {
+				continue // one play does not spoil the others of a batch
 			}
 			t.Run(name+"/"+route, func(t *testing.T) {
 				t.Parallel()

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"time"
@@ -17,6 +18,9 @@ func (a *api) play(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	recordedAt, err := a.Recorder.Play(r.Context(), r.PathValue("video_id"), body.viewerID)
+	if _, ok := errors.AsType[videoFull](err); ok {
+		a.metrics.refused[full].Inc()
+	}
 	if err != nil {
 		return err
 	}
