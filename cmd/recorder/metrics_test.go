@@ -28,6 +28,7 @@ func TestMetrics(t *testing.T) {
 	want := []string{
 		"headcount_config_last_reload_successful",
 		"headcount_config_reloads_total",
+		"headcount_connections_closed_total",
 		"headcount_http_request_duration_seconds",
 		"headcount_http_requests_in_flight",
 		"headcount_http_requests_total",
@@ -37,6 +38,7 @@ func TestMetrics(t *testing.T) {
 		"headcount_plays_total",
 		"headcount_record_batch_size",
 		"headcount_record_duration_seconds",
+		"headcount_refused_total",
 	}
 	if diff := cmp.Diff(want, programtest.MetricNames(t, s.admin)); diff != "" {
 		t.Errorf("names of metrics (-want +got):\n%s", diff)

@@ -132,6 +132,16 @@ func TestAdminHandler(t *testing.T) {
 		if got.Code != want.code || !strings.Contains(got.Body.String(), want.body) {
 			t.Errorf("GET %s = %d %.200q, want %d with %q", path, got.Code, got.Body, want.code, want.body)
 		}
+		for name, want := range map[string]string{
+			"X-Content-Type-Options":       "nosniff",
+			"Content-Security-Policy":      "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+			"Referrer-Policy":              "no-referrer",
+			"Cross-Origin-Resource-Policy": "same-origin",
+		} {
+			if got := got.Header().Get(name); got != want {
+				t.Errorf("GET %s: %s = %q, want %q", path, name, got, want)
+			}
+		}
 	}
 }
 

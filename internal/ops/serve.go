@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/zap"
 	"golang.org/x/sync/errgroup"
 )
@@ -17,6 +18,9 @@ type Server struct {
 	Name    string // for the log: "public", "admin"
 	Addr    string // host:port; port 0 takes a free one
 	Handler http.Handler
+
+	MaxConnections int                   // open at once; 0: any number
+	Registerer     prometheus.Registerer // of the connections that are too many; nil: they are not exported
 
 	Listening func(net.Addr) // optional: told the address before the first request
 }
@@ -37,6 +41,10 @@ func Serve(ctx context.Context, log *zap.Logger, ready *Readiness, servers ...Se
 	https := make([]*http.Server, len(servers))
 	for i, s := range servers {
 		https[i] = newServer(s.Handler, log)
+		if s.MaxConnections > 0 {
+			capped := newCappedListener(listeners[i], s.MaxConnections, s.Registerer)
+			https[i].ConnState, listeners[i] = capped.track, capped
+		}
 		running.Go(func() error {
 			if err := https[i].Serve(listeners[i]); !errors.Is(err, http.ErrServerClosed) {
 				return fmt.Errorf("%s listener: %w", s.Name, err)
@@ -99,5 +107,7 @@ func newServer(h http.Handler, log *zap.Logger) *http.Server {
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    176 << 10, // a lookup of 200 ids of 256 bytes, all escaped
 		ErrorLog:          zap.NewStdLog(log.Named("http")),
+
+		DisableGeneralOptionsHandler: true, // or OPTIONS * is answered past the handler
 	}
 }

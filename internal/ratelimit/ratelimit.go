@@ -5,6 +5,7 @@ package ratelimit
 
 import (
 	"fmt"
+	"math"
 	"net/netip"
 	"time"
 
@@ -14,7 +15,7 @@ import (
 
 // Options configure a Limiter.
 type Options struct {
-	PerSecond int // tokens that a bucket gains, at least 1
+	PerSecond int // tokens that a bucket gains; 0: no limit
 	Burst     int // tokens that a full bucket holds, at least 1; a new one is full
 	Addresses int // buckets kept; 0: 100,000, which take some 20 MB
 }
@@ -22,7 +23,7 @@ type Options struct {
 // Limiter has a bucket for each address. It is safe for concurrent use.
 type Limiter struct {
 	o       Options
-	buckets *otter.Cache[netip.Addr, *rate.Limiter]
+	buckets *otter.Cache[netip.Addr, *rate.Limiter] // nil: no limit
 }
 
 // New returns a Limiter. Call Close when done with it.
@@ -30,6 +31,9 @@ type Limiter struct {
 // A bucket is forgotten when it must be full again, which changes nothing, and
 // when there are more addresses than it keeps: those that ask least go first.
 func New(o Options) (*Limiter, error) {
+	if o.PerSecond == 0 {
+		return &Limiter{}, nil
+	}
 	if o.Addresses == 0 {
 		o.Addresses = 100_000
 	}
@@ -45,14 +49,26 @@ func New(o Options) (*Limiter, error) {
 }
 
 // Close stops the table's housekeeping.
-func (l *Limiter) Close() { l.buckets.StopAllGoroutines() }
+func (l *Limiter) Close() {
+	if l.buckets != nil {
+		l.buckets.StopAllGoroutines()
+	}
+}
 
 // Burst is how many tokens can be taken at once.
-func (l *Limiter) Burst() int { return l.o.Burst }
+func (l *Limiter) Burst() int {
+	if l.buckets == nil {
+		return math.MaxInt
+	}
+	return l.o.Burst
+}
 
 // Take takes n tokens, at most Burst, out of the address's bucket and returns 0.
 // When there are fewer it takes none and returns how long until there are n.
 func (l *Limiter) Take(addr netip.Addr, n int) (wait time.Duration) {
+	if l.buckets == nil {
+		return 0
+	}
 	b, now := l.bucket(addr), time.Now()
 	if b.AllowN(now, n) {
 		return 0
@@ -62,6 +78,9 @@ func (l *Limiter) Take(addr netip.Addr, n int) (wait time.Duration) {
 
 // Wait is how long until the address's bucket has a token: 0 when it has.
 func (l *Limiter) Wait(addr netip.Addr) time.Duration {
+	if l.buckets == nil {
+		return 0
+	}
 	b, now := l.bucket(addr), time.Now()
 	if b.TokensAt(now) >= 1 {
 		return 0

@@ -94,6 +94,18 @@ func TestWait(t *testing.T) {
 	})
 }
 
+func TestNoLimit(t *testing.T) {
+	t.Parallel()
+	inBubble(t, ratelimit.Options{}, func(t *testing.T, l *ratelimit.Limiter) {
+		for range 1000 {
+			wantTake(t, l, alice, l.Burst(), 0)
+		}
+		if got := l.Wait(alice); got != 0 {
+			t.Errorf("Wait = %v, want 0", got)
+		}
+	})
+}
+
 func TestAddressesDoNotAffectEachOther(t *testing.T) {
 	t.Parallel()
 	inBubble(t, ratelimit.Options{PerSecond: 1, Burst: 1}, func(t *testing.T, l *ratelimit.Limiter) {

@@ -11,8 +11,10 @@ import (
 	"headcount/aggregator"
 	"headcount/api"
 	"headcount/cmd/internal/program"
+	"headcount/internal/clientip"
 	"headcount/internal/config"
 	"headcount/internal/ops"
+	"headcount/internal/ratelimit"
 	"headcount/lookup"
 	"headcount/recorder"
 )
@@ -51,12 +53,19 @@ func Service(ctx context.Context, p *program.Program) error {
 	}
 	defer lookups.Close()
 
+	limiter, err := ratelimit.New(ratelimit.Options{PerSecond: c.Recorder.RateLimit, Burst: c.Recorder.RateBurst})
+	if err != nil {
+		return err
+	}
+	defer limiter.Close()
+
 	public := api.Handler(api.Options{
 		Recorder: recorder.New(plays, recorder.Options{
 			Keys:       p.Keys(),
 			KeyTTL:     c.KeyTTL,
 			CountTTL:   c.CountTTL,
 			Timeout:    timeout,
+			MaxViewers: c.Recorder.MaxViewers,
 			Logger:     p.Log,
 			Registerer: p.Metrics,
 		}),
@@ -64,12 +73,17 @@ func Service(ctx context.Context, p *program.Program) error {
 		BeatAfter:   func() time.Duration { return p.Config.Config().BeatAfter() },
 		CORSOrigins: c.Recorder.CORSOrigins,
 		CacheFor:    countCacheFor,
+		Limiter:     limiter,
+		ClientAddr:  clientip.Resolver{Trusted: c.TrustedProxies()}.Addr,
 		Timeout:     2 * timeout, // a write in flight, and then our own
 		Registerer:  p.Metrics,
 	})
 	ready := ops.NewReadiness(map[string]ops.Check{"redis": program.RedisCheck(plays)})
 	return ops.Serve(ctx, p.Log, ready,
-		p.Server(ops.Server{Name: "public", Addr: c.Recorder.Listen, Handler: public}),
+		p.Server(ops.Server{
+			Name: "public", Addr: c.Recorder.Listen, Handler: public,
+			MaxConnections: c.Recorder.MaxConnections, Registerer: p.Metrics,
+		}),
 		p.Server(ops.Server{Name: "admin", Addr: c.Recorder.AdminListen, Handler: ops.AdminHandler(p.Metrics, ready)}),
 	)
 }
