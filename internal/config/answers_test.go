@@ -54,18 +54,23 @@ func TestLoadHelp(t *testing.T) {
 	}
 }
 
-func TestCheckConfigHidesPassword(t *testing.T) {
+func TestCheckConfigHidesSecrets(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	o := options("--check-config")
 	o.Stdout = &out
-	o.Environ = []string{"HEADCOUNT_REDIS_PASSWORD=hunter2"}
+	o.Environ = []string{"HEADCOUNT_REDIS_PASSWORD=hunter2", "HEADCOUNT_AUTH_PLAY_KEYS=k:HS256:hunter2,hunter2"}
 	if _, err := Load(o); !errors.Is(err, ErrDone) {
 		t.Fatalf("got error %v, want ErrDone", err)
 	}
 	got := out.String()
-	if !strings.Contains(got, "\n  password: \"***\"\n") || strings.Contains(got, "hunter2") {
-		t.Errorf("want the password as ***, got:\n%s", got)
+	for _, want := range []string{"\n  password: \"***\"\n", "\n  play_keys: [\"***\",\"***\"]\n"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q, got:\n%s", want, got)
+		}
+	}
+	if strings.Contains(got, "hunter2") {
+		t.Errorf("a secret is shown:\n%s", got)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"net/netip"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -28,6 +29,7 @@ type Config struct {
 
 	Redis    Redis    `mapstructure:"redis"`
 	Recorder Recorder `mapstructure:"recorder"`
+	Auth     Auth     `mapstructure:"auth"`
 	Worker   Worker   `mapstructure:"worker"`
 	Lease    Lease    `mapstructure:"lease"`
 	Lookup   Lookup   `mapstructure:"lookup"`
@@ -76,6 +78,15 @@ type Recorder struct {
 	MaxViewers int `mapstructure:"max_viewers"`
 }
 
+// Auth configures who may play and leave.
+type Auth struct {
+	// PlayKeys verify play tokens: each is kid:HS256:<base64> or kid:EdDSA:<base64>. Without a key here or in the file
+	// nobody needs a token.
+	PlayKeys []string `mapstructure:"play_keys"`
+	// PlayKeysFile is the path of a file with one more key on each line; empty is none.
+	PlayKeysFile string `mapstructure:"play_keys_file"`
+}
+
 // Worker configures the scheduled passes.
 type Worker struct {
 	// Interval is the pause between the end of a pass and the start of the next.
@@ -118,6 +129,7 @@ func Default() Config {
 			Listen: ":8080", AdminListen: "127.0.0.1:9090", CORSOrigins: []string{"*"},
 			RateLimit: 500, RateBurst: 2000, TrustedProxies: []string{}, MaxConnections: 10_000,
 		},
+		Auth:   Auth{PlayKeys: []string{}},
 		Worker: Worker{Interval: 30 * time.Second, AdminListen: "127.0.0.1:9091"},
 		Lease:  Lease{TTL: 15 * time.Second},
 		Lookup: Lookup{Cache: time.Second, OnMiss: "compute"},
@@ -165,8 +177,22 @@ func network(text string) (netip.Prefix, error) {
 	return p, nil
 }
 
-// passwordKey is the one key whose value is a secret: no error and no output may show it.
-const passwordKey = "redis.password"
+// secret says whether the value of a key is one: no error and no output may show it.
+func secret(name string) bool { return name == "redis.password" || name == "auth.play_keys" }
+
+// hide returns a secret's value as it may be shown: whether there is one, and in a list how many.
+func hide(value any) any {
+	const hidden = "***"
+	switch v := value.(type) {
+	case []string:
+		return slices.Repeat([]string{hidden}, len(v))
+	case string:
+		if v == "" {
+			return v
+		}
+	}
+	return hidden
+}
 
 // A key is one setting: its name, e.g. "redis.addrs", and its value in some Config.
 type key struct {

@@ -31,7 +31,7 @@ func newFlags(o Options, known []key) *pflag.FlagSet {
 	}
 	for _, k := range known {
 		value := textFlag{text(k.value), kind(k.value)}
-		if k.name == passwordKey {
+		if secret(k.name) {
 			value.text = ""
 		}
 		flag := flags.VarPF(&value, k.name, "", variable(k.name))

@@ -31,8 +31,8 @@ func (l *layer) put(name, origin string, value any, err error) {
 	l.settings[name] = setting{value, origin}
 }
 
-// parse reads the text of a flag, a variable or a YAML scalar as the type of like. It never fails for text, so its errors,
-// which repeat the value, cannot show a password.
+// parse reads the text of a flag, a variable or a YAML scalar as the type of like. It never fails for text and lists,
+// so its errors, which repeat the value, cannot show a secret.
 func parse(like any, text string) (any, error) {
 	switch like.(type) {
 	case time.Duration:

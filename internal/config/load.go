@@ -30,6 +30,9 @@ type Options struct {
 	Stdout io.Writer
 	// Flags declares further flags of the program; nil declares none.
 	Flags func(*pflag.FlagSet)
+	// Checks check single keys, by name, beyond what this package knows of them. Each returns what is wrong with its key,
+	// without repeating a secret; nil checks nothing more.
+	Checks map[string]func(Config) []error
 	// Defaults are in force where nothing else is said; the zero Config stands for Default().
 	Defaults Config
 }
@@ -42,6 +45,7 @@ type Source struct {
 	path     string // of the file; empty without one
 	defaults Config
 	known    []key
+	checks   map[string]func(Config) []error
 	over     []layer       // what outweighs the file, the strongest last: the environment and the flags
 	loaded   reading       // what the file held when it was loaded
 	settle   time.Duration // how long a changed file must stay the same before it counts
@@ -54,7 +58,7 @@ func Load(o Options) (*Source, error) {
 	if reflect.ValueOf(o.Defaults).IsZero() {
 		o.Defaults = Default()
 	}
-	s := &Source{defaults: o.Defaults, known: keys(o.Defaults), settle: settle}
+	s := &Source{defaults: o.Defaults, known: keys(o.Defaults), checks: o.Checks, settle: settle}
 	flags := newFlags(o, s.known)
 	if err := parseFlags(flags, o.Args); err != nil {
 		return nil, err
@@ -115,10 +119,23 @@ func (s *Source) build(r reading) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	for _, p := range c.problems(unread) {
+	for _, p := range append(c.problems(unread), s.problems(c, unread)...) {
 		errs = append(errs, p.at(origins))
 	}
 	return c, errors.Join(errs...)
+}
+
+// problems makes the program's own checks.
+func (s *Source) problems(c Config, unread map[string]bool) []problem {
+	r := report{unread: unread, refused: map[string]bool{}}
+	for _, k := range s.known {
+		if check := s.checks[k.name]; check != nil {
+			for _, err := range check(c) {
+				r.refuse(k.name, "%v", err)
+			}
+		}
+	}
+	return r.problems
 }
 
 // merge decodes the defaults under the layers, the strongest last.
@@ -147,11 +164,8 @@ func merge(defaults Config, layers []layer) (Config, error) {
 	return c, nil
 }
 
-// render writes c as YAML in the order of its fields, the password hidden.
+// render writes c as YAML in the order of its fields, secrets hidden.
 func render(c Config) string {
-	if c.Redis.Password != "" {
-		c.Redis.Password = "***"
-	}
 	var out strings.Builder
 	open := ""
 	for _, k := range keys(c) {
@@ -164,6 +178,9 @@ func render(c Config) string {
 			open = group
 		default:
 			out.WriteString("  ")
+		}
+		if secret(k.name) {
+			k.value = hide(k.value)
 		}
 		out.WriteString(name + ": " + yamlValue(k.value) + "\n")
 	}

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -127,6 +128,7 @@ var everyKey = Config{
 		Listen: ":1", AdminListen: ":2", BeatAfter: 20 * time.Second, CORSOrigins: []string{"https://a.example", "https://*.b.example:8443"},
 		RateLimit: 7, RateBurst: 8, TrustedProxies: []string{"10.0.0.0/8", "fd00::1"}, MaxConnections: 9, MaxViewers: 10,
 	},
+	Auth:   Auth{PlayKeys: []string{"hunter2", "hunter2"}, PlayKeysFile: "keys.txt"},
 	Worker: Worker{Interval: 5 * time.Second, AdminListen: ":3"},
 	Lease:  Lease{TTL: 6 * time.Second},
 	Lookup: Lookup{Cache: 0, OnMiss: "zero"},
@@ -167,6 +169,42 @@ func TestLoadOwnDefaults(t *testing.T) {
 	want.Recorder.BeatAfter = 0
 	if diff := cmp.Diff(want, load(t, o)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// The program's own checks are reported like ours, and not made where there is nothing to check.
+func TestLoadOwnChecks(t *testing.T) {
+	t.Parallel()
+	listed := func(c Config) (errs []error) {
+		for i := range c.Auth.PlayKeys {
+			errs = append(errs, fmt.Errorf("entry %d: no good", i+1))
+		}
+		return errs
+	}
+	for _, tt := range []struct {
+		name, file string
+		environ    []string
+		want       func(path string) string
+	}{
+		{"right", "window: 10m\n", nil, func(string) string { return "" }},
+		{"from the file", "auth:\n  play_keys: [hunter2, hunter2]\n", nil, func(path string) string {
+			return path + ":2: auth.play_keys: entry 1: no good\n" + path + ":2: auth.play_keys: entry 2: no good"
+		}},
+		{"from the environment", "", []string{"HEADCOUNT_AUTH_PLAY_KEYS=hunter2", "HEADCOUNT_PREFIX="}, func(string) string {
+			return "HEADCOUNT_PREFIX: prefix: is empty\nHEADCOUNT_AUTH_PLAY_KEYS: auth.play_keys: entry 1: no good"
+		}},
+		{"unread", "auth: {play_keys: hunter2}\n", nil, func(path string) string {
+			return path + `:1: auth.play_keys: want a list such as ["a", "b"]`
+		}},
+		{"emptied over wrong", "auth: {play_keys: [hunter2]}\n", []string{"HEADCOUNT_AUTH_PLAY_KEYS="}, func(string) string { return "" }},
+	} {
+		path := writeFile(t, tt.file)
+		o := options("--config", path)
+		o.Environ, o.Checks = tt.environ, map[string]func(Config) []error{"auth.play_keys": listed}
+		_, err := Load(o)
+		if diff := cmp.Diff(tt.want(path), message(err)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
 	}
 }
 
