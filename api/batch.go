@@ -25,11 +25,11 @@ type playError struct {
 // plays records a batch. Its answer is 503 only if all that could be recorded
 // were not: players would send those again that are recorded already.
 func (a *api) plays(w http.ResponseWriter, r *http.Request) error {
-	videoIDs, viewerIDs, err := a.takePlays(w, r)
+	body, err := a.takePlays(w, r)
 	if err != nil {
 		return err
 	}
-	recordedAt, errs := a.Recorder.PlayAll(r.Context(), videoIDs, viewerIDs)
+	recordedAt, errs := a.playAll(r, body)
 	answer := playsAnswer{RecordedAt: recordedAt, BeatAfter: a.beatAfter(), Errors: []playError{}}
 	var unavailable error
 	for i, err := range errs {
@@ -50,6 +50,21 @@ func (a *api) plays(w http.ResponseWriter, r *http.Request) error {
 		return unavailable
 	}
 	return writeJSON(w, answer)
+}
+
+// playAll records the plays of a batch that their tokens allow, without Tokens
+// all. The i-th error is nil where that play was recorded.
+func (a *api) playAll(r *http.Request, body playsBody) (recordedAt int64, errs []error) {
+	if a.Tokens == nil {
+		return a.Recorder.PlayAll(r.Context(), body.videoIDs, body.viewerIDs)
+	}
+	errs = make([]error, len(body.videoIDs))
+	allowed, places := a.verified(r, body, errs)
+	recordedAt, failed := a.Recorder.PlayAll(r.Context(), allowed.videoIDs, allowed.viewerIDs)
+	for i, place := range places {
+		errs[place] = failed[i]
+	}
+	return recordedAt, errs
 }
 
 type batchAnswer struct {

@@ -18,13 +18,6 @@ import (
 // far shorter, even with every character escaped.
 const maxBody = 4 << 10
 
-// A batch of plays has no more than maxPlays of them, and a body of no more than
-// maxPlaysBody bytes: all of them with the longest ids of plain characters.
-const (
-	maxPlays     = 1000
-	maxPlaysBody = 1 << 20
-)
-
 // maxUnix is the last second of the year 9999: milliseconds lie beyond it.
 const maxUnix = 253402300799
 
@@ -33,12 +26,14 @@ const (
 	fieldViewerID   = "viewer_id"
 	fieldRecordedAt = "recorded_at"
 	fieldPlays      = "plays"
+	fieldToken      = "token"
 )
 
 // viewerBody is the body of a play or a leave.
 type viewerBody struct {
-	viewerID   string
-	recordedAt int64 // Unix seconds; 0: absent or null
+	viewerID   string // "": absent
+	recordedAt int64  // Unix seconds; 0: absent or null
+	token      string // "": absent or null
 }
 
 // readViewer reads a request's body, which may have the known fields only.
@@ -72,65 +67,6 @@ func isJSON(contentType string) bool {
 	return mediaType == "" || strings.EqualFold(mediaType, "application/json") || strings.EqualFold(mediaType, "text/plain")
 }
 
-// readPlays reads the body of a batch of plays.
-func readPlays(w http.ResponseWriter, r *http.Request) (videoIDs, viewerIDs []string, err error) {
-	data, err := readBody(w, r, maxPlaysBody)
-	if err != nil {
-		return nil, nil, err
-	}
-	return decodePlays(data)
-}
-
-// decodePlays reads {"plays":[{"video_id":"10001","viewer_id":"u1"},…]}.
-func decodePlays(data []byte) (videoIDs, viewerIDs []string, err error) {
-	given := false
-	p := newParser(data)
-	err = p.object([]string{fieldPlays}, func(_ string, value json.Token) error {
-		given = true
-		if value != json.Delim('[') {
-			return badRequest("%s: must be an array", fieldPlays)
-		}
-		for p.dec.More() {
-			if len(videoIDs) == maxPlays {
-				return badRequest("%s: more than %d", fieldPlays, maxPlays)
-			}
-			video, viewer, err := p.play(len(videoIDs))
-			if err != nil {
-				return err
-			}
-			videoIDs, viewerIDs = append(videoIDs, video), append(viewerIDs, viewer)
-		}
-		_, err := p.token()
-		return err
-	})
-	if err == nil && !given {
-		err = badRequest("%s: missing", fieldPlays)
-	}
-	return videoIDs, viewerIDs, err
-}
-
-// play reads one play of a batch. That its ids are acceptable is not checked
-// here: one bad play does not spoil the others.
-func (p parser) play(index int) (videoID, viewerID string, err error) {
-	open, err := p.token()
-	if err != nil {
-		return "", "", err
-	}
-	if open != json.Delim('{') {
-		return "", "", badRequest("%s[%d]: must be an object", fieldPlays, index)
-	}
-	place := fmt.Sprintf("%s[%d].", fieldPlays, index)
-	err = p.fields(place, []string{fieldVideoID, fieldViewerID}, func(field string, value json.Token) (err error) {
-		if field == fieldVideoID {
-			videoID, err = stringField(place+field, value)
-		} else {
-			viewerID, err = stringField(place+field, value)
-		}
-		return err
-	})
-	return videoID, viewerID, err
-}
-
 func decodeViewer(data []byte, known ...string) (viewerBody, error) {
 	var body viewerBody
 	err := newParser(data).object(known, func(field string, value json.Token) (err error) {
@@ -139,12 +75,11 @@ func decodeViewer(data []byte, known ...string) (viewerBody, error) {
 			body.viewerID, err = stringField(field, value)
 		case fieldRecordedAt:
 			body.recordedAt, err = unixField(field, value)
+		case fieldToken:
+			body.token, err = tokenField(field, value)
 		}
 		return err
 	})
-	if err == nil && body.viewerID == "" {
-		err = badRequest("%s: missing or empty", fieldViewerID)
-	}
 	return body, err
 }
 
@@ -154,6 +89,14 @@ func stringField(field string, value json.Token) (string, error) {
 		return "", badRequest("%s: must be a string", field)
 	}
 	return s, nil
+}
+
+// tokenField takes a string, or null for none.
+func tokenField(field string, value json.Token) (string, error) {
+	if value == nil {
+		return "", nil
+	}
+	return stringField(field, value)
 }
 
 // unixField takes a whole number of seconds, not below zero, or null for 0.

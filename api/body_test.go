@@ -13,26 +13,33 @@ import (
 	"unicode/utf8"
 )
 
-var leaveFields = []string{fieldViewerID, fieldRecordedAt}
+var leaveFields = []string{fieldViewerID, fieldRecordedAt, fieldToken}
 
 func TestDecodeViewer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]viewerBody{
-		`{"viewer_id":"u1"}`:                                    {"u1", 0},
-		"\t\r\n{ \"viewer_id\" : \"u1\" }\n":                    {"u1", 0},
-		`{"viewer_id":"u1","recorded_at":1700000000}`:           {"u1", 1700000000},
-		`{"recorded_at":1700000000,"viewer_id":"u1"}`:           {"u1", 1700000000},
-		`{"viewer_id":"u1","recorded_at":0}`:                    {"u1", 0},
-		`{"viewer_id":"u1","recorded_at":null}`:                 {"u1", 0},
-		`{"viewer_id":"u1","recorded_at":253402300799}`:         {"u1", maxUnix},
-		`{"\u0076iewer_id":"u1"}`:                               {"u1", 0},
-		`{"viewer_id":"日本語😀"}`:                                  {"日本語😀", 0},
-		`{"viewer_id":"\ud83d\ude00\uD83D\uDE00"}`:              {"😀😀", 0},
-		`{"viewer_id":"\\ud800"}`:                               {`\ud800`, 0},
-		`{"viewer_id":"\\\\\ud83d\ude00"}`:                      {`\\😀`, 0},
-		`{"viewer_id":"\ufffd\u0000\"\/"}`:                      {"\ufffd\x00\"/", 0},
-		"{\"viewer_id\":\"\ufffd\"}":                            {"\ufffd", 0},
-		`{"viewer_id":"` + strings.Repeat(`\u00e9`, 600) + `"}`: {strings.Repeat("é", 600), 0},
+		`{"viewer_id":"u1"}`:                                    {"u1", 0, ""},
+		"\t\r\n{ \"viewer_id\" : \"u1\" }\n":                    {"u1", 0, ""},
+		`{"viewer_id":"u1","recorded_at":1700000000}`:           {"u1", 1700000000, ""},
+		`{"recorded_at":1700000000,"viewer_id":"u1"}`:           {"u1", 1700000000, ""},
+		`{"viewer_id":"u1","recorded_at":0}`:                    {"u1", 0, ""},
+		`{"viewer_id":"u1","recorded_at":null}`:                 {"u1", 0, ""},
+		`{"viewer_id":"u1","recorded_at":253402300799}`:         {"u1", maxUnix, ""},
+		`{"\u0076iewer_id":"u1"}`:                               {"u1", 0, ""},
+		`{"viewer_id":"日本語😀"}`:                                  {"日本語😀", 0, ""},
+		`{"viewer_id":"\ud83d\ude00\uD83D\uDE00"}`:              {"😀😀", 0, ""},
+		`{"viewer_id":"\\ud800"}`:                               {`\ud800`, 0, ""},
+		`{"viewer_id":"\\\\\ud83d\ude00"}`:                      {`\\😀`, 0, ""},
+		`{"viewer_id":"\ufffd\u0000\"\/"}`:                      {"\ufffd\x00\"/", 0, ""},
+		"{\"viewer_id\":\"\ufffd\"}":                            {"\ufffd", 0, ""},
+		`{"viewer_id":"` + strings.Repeat(`\u00e9`, 600) + `"}`: {strings.Repeat("é", 600), 0, ""},
+		`{}`:                                    {"", 0, ""}, // enough where the token names the viewer
+		`{"viewer_id":""}`:                      {"", 0, ""},
+		`{"recorded_at":1}`:                     {"", 1, ""},
+		`{"token":"a.b.c"}`:                     {"", 0, "a.b.c"},
+		`{"token":null,"viewer_id":"u1"}`:       {"u1", 0, ""},
+		`{"viewer_id":"u1","token":""}`:         {"u1", 0, ""},
+		`{"viewer_id":"u1","token":"\u0061.b"}`: {"u1", 0, "a.b"},
 	}
 	for input, want := range tests {
 		got, err := decodeViewer([]byte(input), leaveFields...)
@@ -57,9 +64,6 @@ func TestDecodeViewerRefuses(t *testing.T) {
 		`{"viewer_id":"secret`:                          "body: ends before its JSON object does",
 		`{"viewer_id":"secret"`:                         "body: ends before its JSON object does",
 		`{"viewer_id":"secret",`:                        "body: ends before its JSON object does",
-		`{}`:                                            "viewer_id: missing or empty",
-		`{"recorded_at":1}`:                             "viewer_id: missing or empty",
-		`{"viewer_id":""}`:                              "viewer_id: missing or empty",
 		`null`:                                          "body: must be a JSON object",
 		`[]`:                                            "body: must be a JSON object",
 		`[{"viewer_id":"secret"}]`:                      "body: must be a JSON object",
@@ -88,9 +92,9 @@ func TestDecodeViewerRefuses(t *testing.T) {
 		`{"viewer_id":{"secret":1}}`:                    "viewer_id: must be a string",
 		`{"viewer_id":"a","viewer_id":"b"}`:             "viewer_id: given twice",
 		`{"viewer_id":"a","viewer\u005fid":1}`:          "viewer_id: given twice",
-		`{"viewer_id":"a","secret":"b"}`:                "body: unknown field near byte 25; known: viewer_id, recorded_at",
-		`{"Viewer_ID":"secret"}`:                        "body: unknown field near byte 12; known: viewer_id, recorded_at",
-		`{"":"secret"}`:                                 "body: unknown field near byte 3; known: viewer_id, recorded_at",
+		`{"viewer_id":"a","secret":"b"}`:                "body: unknown field near byte 25; known: viewer_id, recorded_at, token",
+		`{"Viewer_ID":"secret"}`:                        "body: unknown field near byte 12; known: viewer_id, recorded_at, token",
+		`{"":"secret"}`:                                 "body: unknown field near byte 3; known: viewer_id, recorded_at, token",
 		"{\"viewer_id\":\"a\xff\"}":                     "body: not UTF-8 at byte 15",
 		"{\"viewer_id\":\"\xed\xa0\x80\"}":              "body: not UTF-8 at byte 14",
 		"{\"viewer_id\":\"\xc3":                         "body: not UTF-8 at byte 14",
@@ -112,6 +116,11 @@ func TestDecodeViewerRefuses(t *testing.T) {
 		`{"viewer_id":"a","recorded_at":1700000000000}`: badTime,
 		`{"viewer_id":"a","recorded_at":9223372036854775808}`:     badTime,
 		`{"viewer_id":"a","recorded_at":99999999999999999999999}`: badTime,
+		`{"viewer_id":"a","token":7}`:                             "token: must be a string",
+		`{"viewer_id":"a","token":["secret"]}`:                    "token: must be a string",
+		`{"viewer_id":"a","token":{"secret":1}}`:                  "token: must be a string",
+		`{"token":"secret","token":"secret"}`:                     "token: given twice",
+		`{"viewer_id":"a","token":"\ud800"}`:                      "body: half of a surrogate pair at byte 26",
 		`{"viewer_id":"a","recorded_at":01}`:                      "body: not JSON at byte 32",
 	}
 	for input, want := range tests {
@@ -199,9 +208,9 @@ func readBodyStatus(t *testing.T, contentType string, body io.Reader) (status in
 var details = regexp.MustCompile(`^(` +
 	`body: (ends before its JSON object does` +
 	`|not JSON at byte N|must be a JSON object|data after the JSON object, near byte N` +
-	`|unknown field near byte N; known: viewer_id, recorded_at` +
+	`|unknown field near byte N; known: viewer_id, recorded_at, token` +
 	`|not UTF-8 at byte N|half of a surrogate pair at byte N)` +
-	`|viewer_id: (missing or empty|must be a string|given twice)` +
+	`|(viewer_id|token): (must be a string|given twice)` +
 	`|recorded_at: (must be a time in Unix seconds, a whole number from N to N|given twice))$`)
 
 var numbers = regexp.MustCompile(`(byte|from|to) \d+`)
@@ -212,6 +221,7 @@ func FuzzBody(f *testing.F) {
 		`{"viewer_id":"u1","recorded_at":1e999}`, `{"viewer_id":"\ud83d\ude00"}`, `{"viewer_id":"\ud83d"}`,
 		`{"viewer_id":"\\u"}`, `{"viewer_id":"a","viewer_id":"b"}`, `{"secret":1}`, `{"viewer_id":"u1"}{`,
 		"{\"viewer_id\":\"\xff\"}", `{"viewer_id":{"a":[{}]}}`, `{"viewer_id":"u1",}`,
+		`{"token":"a.b.c"}`, `{"viewer_id":"u1","token":null}`, `{"viewer_id":"u1","token":{}}`, `{"token":"a","token":"b"}`,
 	} {
 		f.Add([]byte(seed))
 	}
@@ -224,11 +234,12 @@ func FuzzBody(f *testing.F) {
 		var want struct {
 			ViewerID   string `json:"viewer_id"`
 			RecordedAt int64  `json:"recorded_at"`
+			Token      string `json:"token"`
 		}
 		if err := json.Unmarshal(data, &want); err != nil {
 			t.Fatalf("accepted %q, which is not JSON: %v", data, err)
 		}
-		if got != (viewerBody{want.ViewerID, want.RecordedAt}) || got.viewerID == "" || !utf8.ValidString(got.viewerID) {
+		if got != (viewerBody{want.ViewerID, want.RecordedAt, want.Token}) || !utf8.ValidString(got.viewerID+got.token) {
 			t.Errorf("%q: got %+v, want %+v", data, got, want)
 		}
 	})

@@ -33,7 +33,8 @@ func TestPreflight(t *testing.T) {
 		"pattern":            {[]string{"https://*.example"}, shop, "GET", "", "https://shop.example", "GET ", "7200"},
 		"not listed":         {[]string{shop}, thief, "POST", "content-type", "", " ", ""},
 		"method not allowed": {[]string{"*"}, shop, "DELETE", "", "", " ", ""},
-		"header not allowed": {[]string{"*"}, shop, "POST", "authorization", "", " ", ""},
+		"with a token":       {[]string{"*"}, shop, "POST", "authorization,content-type", "*", "POST authorization,content-type", "7200"},
+		"header not allowed": {[]string{"*"}, shop, "POST", "cookie", "", " ", ""},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

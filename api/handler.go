@@ -65,6 +65,10 @@ type Options struct {
 	Recorder Recorder
 	Lookup   Lookup
 
+	// Tokens verifies the tokens that plays and leaves then need. Nil: they
+	// need none, and one that is given is ignored.
+	Tokens Tokens
+
 	// BeatAfter returns how long after a play a player that still plays is to
 	// say so again. It is asked for each play, so it may change while running.
 	// Answers carry whole seconds, at least 1.
@@ -208,7 +212,7 @@ func allowOrigins(origins []string, next http.Handler) http.Handler {
 	return cors.New(cors.Options{
 		AllowedOrigins: origins,
 		AllowedMethods: []string{http.MethodGet, http.MethodPost, http.MethodHead},
-		AllowedHeaders: []string{"Content-Type"},
+		AllowedHeaders: []string{"Content-Type", "Authorization"},
 		ExposedHeaders: []string{"Retry-After"},
 		MaxAge:         preflightSeconds,
 	}).Handler(next)

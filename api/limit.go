@@ -22,28 +22,28 @@ func (a *api) limited(handle handlerFunc) handlerFunc {
 
 // takePlays reads a batch and takes its plays, all or none, from what the client
 // may record. A body that cannot be read counts as one play.
-func (a *api) takePlays(w http.ResponseWriter, r *http.Request) (videoIDs, viewerIDs []string, err error) {
+func (a *api) takePlays(w http.ResponseWriter, r *http.Request) (playsBody, error) {
 	if a.Limiter == nil {
 		return readPlays(w, r)
 	}
 	client := a.ClientAddr(r)
 	if wait := a.Limiter.Wait(client); wait > 0 { // before a megabyte is read in vain
-		return nil, nil, a.tooFast(wait, 1)
+		return playsBody{}, a.tooFast(wait, 1)
 	}
-	videoIDs, viewerIDs, err = readPlays(w, r)
+	body, err := readPlays(w, r)
 	if err != nil {
 		a.Limiter.Take(client, 1)
-		return nil, nil, err
+		return playsBody{}, err
 	}
-	n := len(videoIDs)
+	n := len(body.videoIDs)
 	if most := a.Limiter.Burst(); n > most {
 		a.metrics.refused[rate].Add(float64(n))
-		return nil, nil, tooMany(0, fmt.Sprintf("%s: %d, more than the %d that one address may send at once", fieldPlays, n, most))
+		return playsBody{}, tooMany(0, fmt.Sprintf("%s: %d, more than the %d that one address may send at once", fieldPlays, n, most))
 	}
 	if wait := a.Limiter.Take(client, n); wait > 0 {
-		return nil, nil, a.tooFast(wait, n)
+		return playsBody{}, a.tooFast(wait, n)
 	}
-	return videoIDs, viewerIDs, nil
+	return body, nil
 }
 
 // tooFast refuses plays and leaves that the client may record after wait.

@@ -74,6 +74,9 @@ func (p *problem) write(w http.ResponseWriter) {
 	if p.retryAfter > 0 {
 		h.Set("Retry-After", strconv.FormatInt(p.retryAfter, 10))
 	}
+	if p.Status == http.StatusUnauthorized {
+		h.Set("WWW-Authenticate", "Bearer")
+	}
 	w.WriteHeader(p.Status)
 	if data, err := json.Marshal(p); err == nil {
 		_, _ = w.Write(append(data, '\n')) // fails only when the client is gone

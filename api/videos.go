@@ -13,11 +13,16 @@ type playAnswer struct {
 }
 
 func (a *api) play(w http.ResponseWriter, r *http.Request) error {
-	body, err := readViewer(w, r, fieldViewerID)
+	body, err := readViewer(w, r, fieldViewerID, fieldToken)
 	if err != nil {
 		return err
 	}
-	recordedAt, err := a.Recorder.Play(r.Context(), r.PathValue("video_id"), body.viewerID)
+	videoID := r.PathValue("video_id")
+	viewerID, err := a.viewer(r, videoID, body)
+	if err != nil {
+		return err
+	}
+	recordedAt, err := a.Recorder.Play(r.Context(), videoID, viewerID)
 	if _, ok := errors.AsType[videoFull](err); ok {
 		a.metrics.refused[full].Inc()
 	}
@@ -32,11 +37,16 @@ func (a *api) beatAfter() int64 {
 }
 
 func (a *api) leave(w http.ResponseWriter, r *http.Request) error {
-	body, err := readViewer(w, r, fieldViewerID, fieldRecordedAt)
+	body, err := readViewer(w, r, fieldViewerID, fieldRecordedAt, fieldToken)
 	if err != nil {
 		return err
 	}
-	if err := a.Recorder.Leave(r.Context(), r.PathValue("video_id"), body.viewerID, body.recordedAt); err != nil {
+	videoID := r.PathValue("video_id")
+	viewerID, err := a.viewer(r, videoID, body)
+	if err != nil {
+		return err
+	}
+	if err := a.Recorder.Leave(r.Context(), videoID, viewerID, body.recordedAt); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
