@@ -35,6 +35,7 @@ func run(ctx context.Context, args []string, getenv func() []string, stdout io.W
 		Args:    args,
 		Environ: getenv(),
 		Stdout:  stdout,
+		Checks:  serve.Checks(),
 	})
 	if errors.Is(err, config.ErrDone) {
 		return nil

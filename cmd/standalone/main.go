@@ -49,6 +49,7 @@ func run(ctx context.Context, args []string, getenv func() []string, stdout io.W
 		Args:     args,
 		Environ:  getenv(),
 		Stdout:   stdout,
+		Checks:   serve.Checks(),
 		Defaults: defaults(embedded.Addr()),
 		Flags: func(f *pflag.FlagSet) {
 			f.IntVar(&viewers, "simulate", 0, "how many simulated viewers come, stay and go")
@@ -95,6 +96,9 @@ func check(c config.Config, redisAddr string, viewers int) error {
 	}
 	if viewers < 0 || viewers > maxSimulated {
 		return fmt.Errorf("--simulate %d: takes 0 to %d viewers", viewers, maxSimulated)
+	}
+	if viewers > 0 && (len(c.Auth.PlayKeys) > 0 || c.Auth.PlayKeysFile != "") {
+		return errors.New("auth: the viewers of --simulate have no play tokens")
 	}
 	return nil
 }

@@ -117,6 +117,11 @@ func TestRefusedStart(t *testing.T) {
 		{name: "less than no viewer", args: []string{"--simulate", "-1"}, want: "--simulate -1: takes 0 to 20000 viewers"},
 		{name: "too many viewers", args: []string{"--simulate", "20001"}, want: "--simulate 20001: takes 0 to 20000 viewers"},
 		{name: "no number of viewers", args: []string{"--simulate", "many"}, want: "simulate"},
+		{
+			name: "viewers without tokens", args: []string{"--simulate", "1"},
+			env: "HEADCOUNT_AUTH_PLAY_KEYS=k:HS256:" + strings.Repeat("A", 44), want: "auth: the viewers of --simulate have no play tokens",
+		},
+		{name: "a bad key", env: "HEADCOUNT_AUTH_PLAY_KEYS=hunter2", want: "auth.play_keys: entry 1: not of the form"},
 		{name: "an unknown flag", args: []string{"--simulat", "1"}, want: "--simulat: unknown flag"},
 		{name: "an unknown variable", env: "HEADCOUNT_SIMULATE=5", want: "HEADCOUNT_SIMULATE: unknown variable"},
 	}

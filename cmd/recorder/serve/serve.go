@@ -59,6 +59,10 @@ func Service(ctx context.Context, p *program.Program) error {
 	}
 	defer limiter.Close()
 
+	tokens, err := playTokens(c.Auth)
+	if err != nil {
+		return err
+	}
 	public := api.Handler(api.Options{
 		Recorder: recorder.New(plays, recorder.Options{
 			Keys:       p.Keys(),
@@ -70,6 +74,7 @@ func Service(ctx context.Context, p *program.Program) error {
 			Registerer: p.Metrics,
 		}),
 		Lookup:      lookups,
+		Tokens:      tokens,
 		BeatAfter:   func() time.Duration { return p.Config.Config().BeatAfter() },
 		CORSOrigins: c.Recorder.CORSOrigins,
 		CacheFor:    countCacheFor,
