@@ -193,7 +193,11 @@ func TestVerifyRefusesTamperedTokens(t *testing.T) {
 	v := both(t)
 	for _, token := range []string{hs256(t, nil), eddsa(t, nil)} {
 		for i := range token {
-			for _, c := range "AQx_." {
+			others := "AQx_."
+			if i == len(token)-1 { // which has bits to spare
+				others = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.="
+			}
+			for _, c := range others {
 				changed := token[:i] + string(c) + token[i+1:]
 				if _, _, err := v.Verify(changed); err == nil && changed != token {
 					t.Errorf("byte %d as %q: accepted", i, c)
