@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"crypto/ed25519"
 	"encoding/base64"
 	"fmt"
@@ -140,7 +141,9 @@ func TestRefusedPlayKeys(t *testing.T) {
 	} {
 		for _, args := range [][]string{nil, {"--check-config"}} {
 			var out bytes.Buffer
-			err := run(t.Context(), args, func() []string { return []string{env} }, &out)
+			ctx, cancel := context.WithTimeout(t.Context(), programtest.Limit) // should it start after all
+			err := run(ctx, args, func() []string { return append(programtest.Env("127.0.0.1:1", "p"), env) }, &out)
+			cancel()
 			if err == nil || err.Error() != want {
 				t.Errorf("run(%v) with %s = %v, want %s", args, env, err, want)
 			}
