@@ -51,6 +51,11 @@ type Redis struct {
 	DB int `mapstructure:"db"`
 	// TLS encrypts the connections.
 	TLS bool `mapstructure:"tls"`
+	// TLSCAFile is the PEM file of the authority that signed the servers' certificates; empty means the system's.
+	TLSCAFile string `mapstructure:"tls_ca_file"`
+	// TLSCertFile and TLSKeyFile are the PEM files of our own certificate and its key; empty means without.
+	TLSCertFile string `mapstructure:"tls_cert_file"`
+	TLSKeyFile  string `mapstructure:"tls_key_file"`
 	// Timeout is the deadline of every command.
 	Timeout time.Duration `mapstructure:"timeout"`
 }

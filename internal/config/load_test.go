@@ -122,7 +122,7 @@ var everyKey = Config{
 	Prefix: "film", Window: time.Minute, KeyTTL: 2 * time.Minute, CountTTL: 3 * time.Minute,
 	Redis: Redis{
 		Mode: "sentinel", Addrs: []string{"a:1", "[::1]:2"}, MasterName: "main", Username: "u", Password: "hunter2",
-		DB: 3, TLS: true, Timeout: time.Second,
+		DB: 3, TLS: true, TLSCAFile: "ca.pem", TLSCertFile: "cert.pem", TLSKeyFile: "key.pem", Timeout: time.Second,
 	},
 	Recorder: Recorder{
 		Listen: ":1", AdminListen: ":2", BeatAfter: 20 * time.Second, CORSOrigins: []string{"https://a.example", "https://*.b.example:8443"},

@@ -135,6 +135,16 @@ func (c Config) checkRelations(r *report) {
 		"redis.mode %s has no use for redis.master_name %s", quote(c.Redis.Mode), quote(c.Redis.MasterName))
 	r.relate(c.Redis.Mode != "cluster" || c.Redis.DB == 0, "redis.mode", "redis.db",
 		`redis.mode "cluster" has only redis.db 0, not %d`, c.Redis.DB)
+	c.checkTLS(r)
+}
+
+func (c Config) checkTLS(r *report) {
+	r.relate(c.Redis.TLS || c.Redis.TLSCAFile == "", "redis.tls", "redis.tls_ca_file",
+		"redis.tls_ca_file is set, but redis.tls is false")
+	r.relate(c.Redis.TLS || c.Redis.TLSCertFile == "", "redis.tls", "redis.tls_cert_file",
+		"redis.tls_cert_file is set, but redis.tls is false")
+	r.relate((c.Redis.TLSCertFile == "") == (c.Redis.TLSKeyFile == ""), "redis.tls_cert_file", "redis.tls_key_file",
+		"redis.tls_cert_file and redis.tls_key_file belong together, and only one of them is set")
 }
 
 // A report collects problems.

@@ -29,7 +29,7 @@ type Options struct {
 	Username   string
 	Password   string
 	DB         int           // not with Cluster
-	TLS        bool          // TLS 1.2 or newer, verified against the system's roots
+	TLS        TLS           // of every connection, to sentinels as well
 	Timeout    time.Duration // of a dial, a write and a read, each
 }
 
@@ -47,7 +47,11 @@ const clusterReload = 2 * time.Second
 // back for the first command.
 func New(o Options) (redis.UniversalClient, error) {
 	quietLibrary()
-	u := o.universal()
+	encryption, err := o.TLS.config()
+	if err != nil {
+		return nil, err
+	}
+	u := o.universal(encryption)
 	switch o.Mode {
 	case Single:
 		return redis.NewClient(u.Simple()), nil
@@ -61,13 +65,14 @@ func New(o Options) (redis.UniversalClient, error) {
 	return nil, fmt.Errorf("redis.mode %q is none of %s, %s, %s", o.Mode, Single, Sentinel, Cluster)
 }
 
-func (o Options) universal() *redis.UniversalOptions {
-	u := &redis.UniversalOptions{
+func (o Options) universal(encryption *tls.Config) *redis.UniversalOptions {
+	return &redis.UniversalOptions{
 		Addrs:      o.Addrs,
 		MasterName: o.MasterName,
 		Username:   o.Username,
 		Password:   o.Password,
 		DB:         o.DB,
+		TLSConfig:  encryption,
 		Protocol:   2, // its flat answers are cheaper to make and to read than version 3's maps
 
 		DialTimeout:           o.Timeout,
@@ -85,10 +90,6 @@ func (o Options) universal() *redis.UniversalOptions {
 		DisableIdentity:          true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
-	if o.TLS {
-		u.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	return u
 }
 
 // quietLibrary turns go-redis's own logger off, once: it is global to the

@@ -32,7 +32,10 @@ func StartCluster(t testing.TB, masters, replicas int, args ...string) *Cluster 
 	for i := range masters * (1 + replicas) {
 		c.add(start(t, clusterArgs(args)), i < masters)
 	}
-	c.client = newClusterClient(c.Addrs())
+	var err error
+	if c.client, err = c.newClient(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() { _ = c.client.Close() })
 	if err := c.form(context.WithoutCancel(t.Context())); err != nil {
 		t.Fatalf("redistest: cluster: %v", err)
@@ -48,16 +51,21 @@ func (c *Cluster) add(s *Server, master bool) {
 	}
 }
 
-func newClusterClient(addrs []string) *redis.ClusterClient {
+func (c *Cluster) newClient() (*redis.ClusterClient, error) {
+	o, err := c.masters[0].clientOptions()
+	if err != nil {
+		return nil, err
+	}
 	return redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs:                    addrs,
+		Addrs:                    c.Addrs(),
+		TLSConfig:                o.TLSConfig,
 		ContextTimeoutEnabled:    true,
 		DialerRetries:            1,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: noMaintNotifications(),
 		// By default, a client whose node refuses connections asks for the new master after a minute.
 		ClusterStateReloadInterval: time.Second,
-	})
+	}), nil
 }
 
 func clusterArgs(extra []string) argsFunc {

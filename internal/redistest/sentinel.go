@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -25,14 +26,18 @@ type Sentinel struct {
 
 	master, replica *Server
 	sentinels       []*Server
+	args            []string // of every server
 }
 
 // StartSentinel runs a set of a test's own and returns when every sentinel knows the others and the replica,
-// so that a master killed from then on is replaced: half a second to notice, and some seconds to agree.
-func StartSentinel(t testing.TB) *Sentinel {
+// so that a master killed from then on is replaced: half a second to notice, and some seconds to agree. args are options
+// for every server, the sentinels too.
+func StartSentinel(t testing.TB, args ...string) *Sentinel {
 	t.Helper()
-	s := &Sentinel{MasterName: "main", master: Start(t, "--repl-diskless-sync-delay", "0")}
-	s.replica = Start(t, "--repl-diskless-sync-delay", "0", "--replicaof", host, strconv.Itoa(s.master.port))
+	s := &Sentinel{MasterName: "main", args: args}
+	data := append([]string{"--repl-diskless-sync-delay", "0"}, args...)
+	s.master = Start(t, data...)
+	s.replica = Start(t, append(data, "--replicaof", host, strconv.Itoa(s.master.port))...)
 	for range sentinelCount {
 		s.sentinels = append(s.sentinels, start(t, s.sentinelArgs))
 	}
@@ -64,7 +69,11 @@ func (s *Sentinel) Replica() *Server { return s.replica }
 func (s *Sentinel) Failover(t testing.TB) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	c := redis.NewSentinelClient(clientOptions(s.sentinels[0].Addr(), ""))
+	o, err := s.sentinels[0].clientOptions()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := redis.NewSentinelClient(o)
 	defer func() { _ = c.Close() }()
 	if err := c.Failover(ctx, s.MasterName).Err(); err != nil {
 		t.Fatalf("redistest: SENTINEL FAILOVER: %v", err)
@@ -84,22 +93,25 @@ func (s *Sentinel) Failover(t testing.TB) {
 // sentinelArgs writes a sentinel's configuration: unlike a server, one must have a file that it can rewrite.
 func (s *Sentinel) sentinelArgs(dir string, port int) ([]string, error) {
 	conf := filepath.Join(dir, "sentinel.conf")
-	text := fmt.Sprintf(`port %[1]d
-bind %[2]s
-dir %[3]q
-sentinel monitor %[4]s %[2]s %[5]d 2
-sentinel down-after-milliseconds %[4]s 500
-sentinel failover-timeout %[4]s 2000
-`, port, host, dir, s.MasterName, s.master.port)
+	text := fmt.Sprintf(`bind %[1]s
+dir %[2]q
+sentinel monitor %[3]s %[1]s %[4]d 2
+sentinel down-after-milliseconds %[3]s 500
+sentinel failover-timeout %[3]s 2000
+`, host, dir, s.MasterName, s.master.port)
 	if err := os.WriteFile(conf, []byte(text), 0o600); err != nil {
 		return nil, fmt.Errorf("redistest: %w", err)
 	}
-	return []string{conf, "--sentinel"}, nil
+	return slices.Concat([]string{conf, "--sentinel"}, portArgs(port, s.args), s.args), nil
 }
 
 // ready checks that a sentinel sees its master, the other sentinels, and a replica that has its copy.
 func (s *Sentinel) ready(ctx context.Context, node *Server) error {
-	c := redis.NewSentinelClient(clientOptions(node.Addr(), ""))
+	o, err := node.clientOptions()
+	if err != nil {
+		return err
+	}
+	c := redis.NewSentinelClient(o)
 	defer func() { _ = c.Close() }()
 	master, err := c.Master(ctx, s.MasterName).Result()
 	if err != nil {

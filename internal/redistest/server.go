@@ -39,14 +39,21 @@ type argsFunc func(dir string, port int) ([]string, error)
 func serverArgs(extra []string) argsFunc {
 	return func(dir string, port int) ([]string, error) {
 		return append([]string{
-			"--port", strconv.Itoa(port),
 			"--bind", host,
 			"--dir", dir,
 			"--daemonize", "no",
 			"--save", "",
 			"--appendonly", "no",
-		}, extra...), nil
+		}, append(portArgs(port, extra), extra...)...), nil
 	}
+}
+
+// portArgs make a server listen on port: by TLS, when its other options are about that, and then not by the default port.
+func portArgs(port int, args []string) []string {
+	if option(args, "--tls-cert-file") != "" {
+		return []string{"--port", "0", "--tls-port", strconv.Itoa(port)}
+	}
+	return []string{"--port", strconv.Itoa(port)}
 }
 
 // newServer starts a server on a free port and waits until it answers. A nil argsFunc means a plain server.
@@ -73,7 +80,11 @@ func tryServer(ctx context.Context, dir string, args argsFunc) (*Server, error) 
 		return nil, err
 	}
 	s := &Server{port: port, dir: dir, args: argv}
-	s.client = redis.NewClient(clientOptions(s.Addr(), option(argv, "--requirepass")))
+	o, err := s.clientOptions()
+	if err != nil {
+		return nil, err
+	}
+	s.client = redis.NewClient(o)
 	if err := s.launch(ctx); err != nil {
 		s.close()
 		return nil, err
@@ -82,15 +93,20 @@ func tryServer(ctx context.Context, dir string, args argsFunc) (*Server, error) 
 }
 
 // clientOptions are those of a client that fails fast and sends nothing that Redis 7.0 would count as an error.
-func clientOptions(addr, password string) *redis.Options {
+func (s *Server) clientOptions() (*redis.Options, error) {
+	tlsConfig, err := clientTLS(s.args)
+	if err != nil {
+		return nil, fmt.Errorf("redistest: %w", err)
+	}
 	return &redis.Options{
-		Addr:                     addr,
-		Password:                 password,
+		Addr:                     s.Addr(),
+		Password:                 option(s.args, "--requirepass"),
+		TLSConfig:                tlsConfig,
 		ContextTimeoutEnabled:    true,
 		DialerRetries:            1,
 		DisableIdentity:          true,
 		MaintNotificationsConfig: noMaintNotifications(),
-	}
+	}, nil
 }
 
 func noMaintNotifications() *maintnotifications.Config {

@@ -85,7 +85,9 @@ func (s *clusterOfAll) start(ctx context.Context) (err error) {
 		}
 		s.cluster.add(node, true)
 	}
-	s.cluster.client = newClusterClient(s.cluster.Addrs())
+	if s.cluster.client, err = s.cluster.newClient(); err != nil {
+		return err
+	}
 	return s.cluster.form(ctx)
 }
 

@@ -115,7 +115,7 @@ func (p *Program) Redis() (redis.UniversalClient, error) {
 		Username:   c.Username,
 		Password:   c.Password,
 		DB:         c.DB,
-		TLS:        c.TLS,
+		TLS:        redisclient.TLS{On: c.TLS, CAFile: c.TLSCAFile, CertFile: c.TLSCertFile, KeyFile: c.TLSKeyFile},
 		Timeout:    c.Timeout,
 	})
 }
