@@ -34,6 +34,12 @@ would be locked out by the previous one until the TTL has passed. So a [Lease] k
 succeed and only then takes a new one: the repeated try finds its own token and gets the lease. If the process gives up
 instead, the key expires like that of a killed holder, after one TTL.
 
+# A full Redis
+
+A Redis at its maxmemory refuses the new key, and no less when somebody holds the lease; refreshing needs no memory. So
+Acquire then asks whether the key exists, and tells a lease held by another (ErrHeld) from one that nobody can have
+(ErrFull). The caller decides what may be done without.
+
 # What it does not guarantee
 
 There is no fencing token: Redis cannot refuse what a former holder sends late. And two processes may both trust that

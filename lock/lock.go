@@ -24,6 +24,10 @@ var (
 	// CLUSTERDOWN): who holds the lease is unknown. The error wraps the reason too, which may be the
 	// context.DeadlineExceeded of that one call.
 	ErrUnreachable = errors.New("lock: no usable answer from Redis")
+
+	// ErrFull is returned when nobody holds the lease, and nobody can get it: Redis has reached its maxmemory and
+	// takes no new key. Work that gives memory back has to be done without the lease then.
+	ErrFull = errors.New("lock: Redis is out of memory")
 )
 
 // MinTTL is the shortest TTL. Below it, the network and the scheduler would decide who holds the lease.
@@ -78,6 +82,7 @@ func Holder() string {
 
 // Lease is a lease that this process may hold. It is safe for concurrent use.
 type Lease struct {
+	redis   redislock.RedisClient
 	client  *redislock.Client
 	options Options
 
@@ -87,12 +92,12 @@ type Lease struct {
 
 // New returns a lease that nobody has tried to hold yet. It does not call Redis.
 func New(client redislock.RedisClient, o Options) *Lease {
-	return &Lease{client: redislock.New(client), options: o.withDefaults(), token: rand.Text()}
+	return &Lease{redis: client, client: redislock.New(client), options: o.withDefaults(), token: rand.Text()}
 }
 
 // Acquire tries once to get the lease. The Term ends with ctx at the latest.
 //
-// It fails with ErrHeld, with ErrUnreachable, or with ctx.Err() when ctx ended.
+// It fails with ErrHeld, ErrFull or ErrUnreachable, or with ctx.Err() when ctx ended.
 func (l *Lease) Acquire(ctx context.Context) (*Term, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -112,12 +117,14 @@ func (l *Lease) Acquire(ctx context.Context) (*Term, error) {
 		return nil, ErrHeld
 	case ctx.Err() != nil:
 		return nil, ctx.Err()
+	case full(err):
+		return nil, l.whyFull(call)
 	default:
 		return nil, fmt.Errorf("%w: %w", ErrUnreachable, err)
 	}
 }
 
-// Wait tries until it gets the lease or ctx ends, and then returns ctx.Err().
+// Wait tries until it gets the lease. It fails with ErrFull, at once, and with ctx.Err() when ctx ended.
 //
 // A report that is not nil is called with the first failure, and again whenever the failures change from ErrHeld to
 // ErrUnreachable or back, so a caller can log each change once.

@@ -38,6 +38,7 @@ func TestMetrics(t *testing.T) {
 		"headcount_pass_videos",
 		"headcount_pass_viewers",
 		"headcount_passes_total",
+		"headcount_passes_without_lease_total",
 		"headcount_viewers_evicted_total",
 	}
 	if diff := cmp.Diff(want, programtest.MetricNames(t, admin)); diff != "" {
@@ -54,6 +55,7 @@ func TestMetrics(t *testing.T) {
 		`headcount_healed_ttls_total`:                1,
 		`headcount_pass_errors_total`:                0,
 		`headcount_lease_held`:                       1,
+		`headcount_passes_without_lease_total`:       0,
 	} {
 		if got := programtest.Metric(t, admin, series); got != want {
 			t.Errorf("%s = %v, want %v", series, got, want)

@@ -63,6 +63,25 @@ func TestOnceRedisDown(t *testing.T) {
 	}
 }
 
+func TestOnceRedisFull(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, redistest.Start(t))
+	s.seed(t, "10001", "gone", time.Hour)
+	if err := s.Client().ConfigSet(t.Context(), "maxmemory", "1").Err(); err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.once(t)
+	if !redis.HasErrorPrefix(err, "OOM") {
+		t.Errorf("run() = %v, want that the pass could not be written down", err)
+	}
+	if !strings.Contains(out, redisIsFull) || !strings.Contains(out, `"evicted":1`) {
+		t.Errorf("printed:\n%swant a pass without the lease", out)
+	}
+	if s.exists(t, s.keys.Online("10001")) {
+		t.Error("the stale viewer is still there")
+	}
+}
+
 // The lease is lost in a pass that is long enough to see it at the next refresh.
 func TestOnceLosesTheLease(t *testing.T) {
 	t.Parallel()

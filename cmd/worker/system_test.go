@@ -28,6 +28,14 @@ func TestProcesses(t *testing.T) {
 		t.Parallel()
 		b.testStopped(t)
 	})
+	t.Run("Redis is full", func(t *testing.T) {
+		t.Parallel()
+		b.testFullRedis(t)
+	})
+	t.Run("rolling restart", func(t *testing.T) {
+		t.Parallel()
+		b.testRollingRestart(t)
+	})
 	t.Run("no viewer id is told", func(t *testing.T) {
 		t.Parallel()
 		b.testViewersAreSecret(t)

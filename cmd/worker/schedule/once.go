@@ -25,10 +25,14 @@ func Once(ctx context.Context, p *program.Program) error {
 		p.Log.Info("no pass made: another worker holds the lease")
 		return nil
 	}
+	w := newWorker(p.Log, d.lease, d.passes, 0, p.Metrics)
+	if errors.Is(err, lock.ErrFull) {
+		p.Log.Warn(fullMessage)
+		return w.pass(ctx)
+	}
 	if err != nil {
 		return err
 	}
-	w := newWorker(p.Log, d.lease, d.passes, 0, p.Metrics)
 	err = w.pass(term.Context())
 	w.release(term)
 	return err

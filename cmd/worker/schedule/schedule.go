@@ -37,7 +37,9 @@ type worker struct {
 	interval atomic.Int64  // time.Duration from the end of a pass to the start of the next
 	changed  chan struct{} // the interval has changed; holds one
 	held     prometheus.Gauge
+	alone    prometheus.Counter // passes made without the lease
 	leading  atomic.Bool
+	full     bool // the last try for the lease found Redis full
 }
 
 func newWorker(log *zap.Logger, lease *lock.Lease, p passer, interval time.Duration, reg prometheus.Registerer) *worker {
@@ -46,6 +48,10 @@ func newWorker(log *zap.Logger, lease *lock.Lease, p passer, interval time.Durat
 	w.held = promauto.With(reg).NewGauge(prometheus.GaugeOpts{
 		Name: "headcount_lease_held",
 		Help: "1 while this worker holds the lease and makes the passes, 0 while it stands by.",
+	})
+	w.alone = promauto.With(reg).NewCounter(prometheus.CounterOpts{
+		Name: "headcount_passes_without_lease_total",
+		Help: "Passes made although nobody could get the lease, because Redis was out of memory.",
 	})
 	return w
 }
@@ -90,13 +96,18 @@ func (w *worker) leaseState(context.Context) (string, error) {
 // lead holds the lease for as long as it can, again and again, until ctx ends.
 func (w *worker) lead(ctx context.Context) error {
 	for ctx.Err() == nil {
-		term, _ := w.lease.Wait(ctx, w.reportWaiting)
-		if term == nil {
-			break // Wait fails only when ctx ends: told to stop, which is not an error
+		term, err := w.lease.Wait(ctx, w.reportWaiting)
+		if errors.Is(err, lock.ErrFull) {
+			w.passWithoutLease(ctx)
+			continue
 		}
+		if err != nil {
+			break // ctx ended: told to stop, which is not an error
+		}
+		w.full = false
 		w.setLeading(true)
 		w.log.Info("leading: this worker holds the lease and makes the passes")
-		err := w.makePasses(term.Context())
+		err = w.makePasses(term.Context())
 		w.setLeading(false)
 		w.release(term)
 		if err != nil {
