@@ -208,6 +208,10 @@ func TestRefusedStart(t *testing.T) {
 			args: []string{"--config", programtest.NewConfigFile(t, "windw: 5m\n").Path()},
 		},
 		{name: "broken relation", env: "HEADCOUNT_KEY_TTL=11m", want: "key_ttl 11m is less than 1.5 x window 10m"},
+		{
+			name: "no such CA file", want: "redis.tls_ca_file: open /nowhere/ca.pem",
+			args: []string{"--redis.tls", "--redis.tls_ca_file=/nowhere/ca.pem"},
+		},
 		{name: "no such file", args: []string{"--config", "/nowhere/config.yaml"}, want: "/nowhere/config.yaml"},
 	}
 	for _, test := range tests {

@@ -18,7 +18,11 @@ func TestProcesses(t *testing.T) {
 	b := binaries{programtest.Build(t, "recorder"), programtest.Build(t, "worker")}
 	t.Run("play, pass, lookup, leave", func(t *testing.T) {
 		t.Parallel()
-		b.testEndToEnd(t)
+		b.testEndToEnd(t, newStore(t, redistest.Shared(t)), nil, nil)
+	})
+	t.Run("the same by TLS with the least rights", func(t *testing.T) {
+		t.Parallel()
+		b.testSecured(t)
 	})
 	t.Run("kill -9", func(t *testing.T) {
 		t.Parallel()
@@ -55,13 +59,13 @@ func (b binaries) startWorker(t *testing.T, s store, env ...string) *programtest
 	return programtest.Exec(t, b.worker, programtest.Env(s.Addr(), s.prefix, append([]string{"HEADCOUNT_WORKER_INTERVAL=100ms"}, env...)...))
 }
 
-func (b binaries) testEndToEnd(t *testing.T) {
-	s := newStore(t, redistest.Shared(t))
-	base := b.startRecorder(t, s).URL(t, "public") + "/v1/videos/10001/"
+func (b binaries) testEndToEnd(t *testing.T, s store, recorderEnv, workerEnv []string) {
+	t.Helper()
+	base := b.startRecorder(t, s, recorderEnv...).URL(t, "public") + "/v1/videos/10001/"
 	for _, viewer := range []string{"u1", "u2", "u1"} {
 		programtest.Post(t, base+"play", `{"viewer_id":"`+viewer+`"}`).OK(t)
 	}
-	w := b.startWorker(t, s)
+	w := b.startWorker(t, s, workerEnv...)
 	if got := w.Wait(t, passComplete).Field("viewers"); got != 2.0 {
 		t.Errorf("the pass counted %v viewers, want 2", got)
 	}
@@ -85,6 +89,25 @@ func (b binaries) testEndToEnd(t *testing.T) {
 	w.Wait(t, passComplete)
 	if got := programtest.Get(t, base+"viewers").OK(t); !strings.Contains(got, `"viewers":0,`) {
 		t.Errorf("lookup after all left = %s, want 0", got)
+	}
+}
+
+func (b binaries) testSecured(t *testing.T) {
+	certs := redistest.NewCerts(t)
+	s := newStore(t, redistest.Start(t, certs.ServerArgs()...))
+	byTLS := []string{
+		"HEADCOUNT_REDIS_TLS=true",
+		"HEADCOUNT_REDIS_TLS_CA_FILE=" + certs.CAFile,
+		"HEADCOUNT_REDIS_TLS_CERT_FILE=" + certs.CertFile,
+		"HEADCOUNT_REDIS_TLS_KEY_FILE=" + certs.KeyFile,
+	}
+	recorder, _ := programtest.DocumentedUser(t, "headcount-recorder", s.prefix)
+	worker, _ := programtest.DocumentedUser(t, workerUser, s.prefix)
+	recorder.Create(t, s.Client())
+	worker.Create(t, s.Client())
+	b.testEndToEnd(t, s, append(recorder.Env(), byTLS...), append(worker.Env(), byTLS...))
+	for _, refused := range programtest.Refused(t, s.Client()) {
+		t.Errorf("refused: %s", refused)
 	}
 }
 

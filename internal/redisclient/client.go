@@ -29,7 +29,7 @@ type Options struct {
 	Username   string
 	Password   string
 	DB         int           // not with Cluster
-	TLS        TLS           // of every connection, to sentinels as well
+	TLS        *tls.Config   // of every connection, to sentinels as well; nil: not encrypted
 	Timeout    time.Duration // of a dial, a write and a read, each
 }
 
@@ -47,11 +47,7 @@ const clusterReload = 2 * time.Second
 // back for the first command.
 func New(o Options) (redis.UniversalClient, error) {
 	quietLibrary()
-	encryption, err := o.TLS.config()
-	if err != nil {
-		return nil, err
-	}
-	u := o.universal(encryption)
+	u := o.universal()
 	switch o.Mode {
 	case Single:
 		return redis.NewClient(u.Simple()), nil
@@ -65,14 +61,14 @@ func New(o Options) (redis.UniversalClient, error) {
 	return nil, fmt.Errorf("redis.mode %q is none of %s, %s, %s", o.Mode, Single, Sentinel, Cluster)
 }
 
-func (o Options) universal(encryption *tls.Config) *redis.UniversalOptions {
+func (o Options) universal() *redis.UniversalOptions {
 	return &redis.UniversalOptions{
 		Addrs:      o.Addrs,
 		MasterName: o.MasterName,
 		Username:   o.Username,
 		Password:   o.Password,
 		DB:         o.DB,
-		TLSConfig:  encryption,
+		TLSConfig:  o.TLS,
 		Protocol:   2, // its flat answers are cheaper to make and to read than version 3's maps
 
 		DialTimeout:           o.Timeout,

@@ -116,7 +116,7 @@ func TestCluster(t *testing.T) {
 func TestTLSIsInForce(t *testing.T) {
 	t.Parallel()
 	o := single(redistest.Shared(t)) // which speaks no TLS
-	o.TLS.On, o.Timeout = true, time.Second
+	o.TLS, o.Timeout = encrypted(t, redisclient.TLSFiles{}), time.Second
 	if err := connect(t, o).Ping(t.Context()).Err(); err == nil {
 		t.Errorf("PING by TLS to a server that speaks none: no error")
 	}

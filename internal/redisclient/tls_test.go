@@ -15,15 +15,25 @@ import (
 )
 
 // trusting is TLS that these certificates' servers accept.
-func trusting(c *redistest.Certs) redisclient.TLS {
-	return redisclient.TLS{On: true, CAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile}
+func trusting(t *testing.T, c *redistest.Certs) *tls.Config {
+	t.Helper()
+	return encrypted(t, redisclient.TLSFiles{CA: c.CAFile, Cert: c.CertFile, Key: c.KeyFile})
+}
+
+func encrypted(t *testing.T, f redisclient.TLSFiles) *tls.Config {
+	t.Helper()
+	c, err := f.Config()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
 }
 
 func TestTLSSingle(t *testing.T) {
 	t.Parallel()
 	certs := redistest.NewCerts(t)
 	o := single(redistest.Start(t, certs.ServerArgs()...))
-	o.TLS = trusting(certs)
+	o.TLS = trusting(t, certs)
 	setAndGet(t, connect(t, o), "k")
 }
 
@@ -31,7 +41,7 @@ func TestTLSSentinel(t *testing.T) {
 	t.Parallel()
 	certs := redistest.NewCerts(t)
 	s := redistest.StartSentinel(t, certs.ServerArgs()...)
-	rdb := connect(t, redisclient.Options{Mode: redisclient.Sentinel, Addrs: s.Addrs(), MasterName: s.MasterName, TLS: trusting(certs)})
+	rdb := connect(t, redisclient.Options{Mode: redisclient.Sentinel, Addrs: s.Addrs(), MasterName: s.MasterName, TLS: trusting(t, certs)})
 	setAndGet(t, rdb, "k")
 	s.Failover(t)
 	eventually(t, "a write after the failover", func() error { return rdb.Set(t.Context(), "after", "v", 0).Err() })
@@ -41,7 +51,7 @@ func TestTLSCluster(t *testing.T) {
 	t.Parallel()
 	certs := redistest.NewCerts(t)
 	c := redistest.StartCluster(t, 3, 0, certs.ServerArgs()...)
-	rdb := connect(t, redisclient.Options{Mode: redisclient.Cluster, Addrs: c.Addrs()[:1], TLS: trusting(certs)})
+	rdb := connect(t, redisclient.Options{Mode: redisclient.Cluster, Addrs: c.Addrs()[:1], TLS: trusting(t, certs)})
 	for _, key := range []string{"a", "b", "c", "d", "e", "f", "g"} {
 		setAndGet(t, rdb, key)
 	}
@@ -54,19 +64,18 @@ func TestTLSVerifiesTheServer(t *testing.T) {
 	t.Parallel()
 	certs, elsewhere := redistest.NewCerts(t), redistest.NewCerts(t, "redis.example.org")
 	server, misnamed := redistest.Start(t, certs.ServerArgs()...), redistest.Start(t, elsewhere.ServerArgs()...)
-	unknown := trusting(certs)
-	unknown.CAFile = "" // the system has never heard of it
+	unknown := encrypted(t, redisclient.TLSFiles{Cert: certs.CertFile, Key: certs.KeyFile})
 
 	var hostname x509.HostnameError
 	var authority x509.UnknownAuthorityError
 	for _, test := range []struct {
 		name   string
 		server *redistest.Server
-		tls    redisclient.TLS
+		tls    *tls.Config
 		want   any
 	}{
-		{"another host's certificate", misnamed, trusting(elsewhere), &hostname},
-		{"signed by another authority", server, trusting(elsewhere), &authority},
+		{"another host's certificate", misnamed, trusting(t, elsewhere), &hostname},
+		{"signed by another authority", server, trusting(t, elsewhere), &authority},
 		{"signed by nobody the system trusts", server, unknown, &authority},
 	} {
 		o := single(test.server)
@@ -82,10 +91,10 @@ func TestTLSNeedsOurCertificateWhereRedisAsks(t *testing.T) {
 	certs, foreign := redistest.NewCerts(t), redistest.NewCerts(t)
 	asking := redistest.Start(t, certs.ServerArgs()...) // which is Redis's default
 	content := redistest.Start(t, append(certs.ServerArgs(), "--tls-auth-clients", "no")...)
-	none := redisclient.TLS{On: true, CAFile: certs.CAFile}
-	wrong := redisclient.TLS{On: true, CAFile: certs.CAFile, CertFile: foreign.CertFile, KeyFile: foreign.KeyFile}
+	none := encrypted(t, redisclient.TLSFiles{CA: certs.CAFile})
+	wrong := encrypted(t, redisclient.TLSFiles{CA: certs.CAFile, Cert: foreign.CertFile, Key: foreign.KeyFile})
 
-	for name, offered := range map[string]redisclient.TLS{"none": none, "another authority's": wrong} {
+	for name, offered := range map[string]*tls.Config{"none": none, "another authority's": wrong} {
 		o := single(asking)
 		o.TLS = offered
 		if err := connect(t, o).Ping(t.Context()).Err(); err == nil {
@@ -101,7 +110,7 @@ func TestTLSUsesARenewedCertificate(t *testing.T) {
 	t.Parallel()
 	certs, old := redistest.NewCerts(t), redistest.NewCerts(t) // the server does not trust the old one any more
 	o := single(redistest.Start(t, certs.ServerArgs()...))
-	o.TLS = redisclient.TLS{On: true, CAFile: certs.CAFile, CertFile: old.CertFile, KeyFile: old.KeyFile}
+	o.TLS = encrypted(t, redisclient.TLSFiles{CA: certs.CAFile, Cert: old.CertFile, Key: old.KeyFile})
 	rdb := connect(t, o)
 	if err := rdb.Ping(t.Context()).Err(); err == nil {
 		t.Fatal("PING with the old certificate: no error")
@@ -140,7 +149,7 @@ func TestTLSRefusesOldVersions(t *testing.T) {
 	}()
 	t.Cleanup(func() { _ = listener.Close(); <-ended })
 
-	o := redisclient.Options{Mode: redisclient.Single, Addrs: []string{listener.Addr().String()}, TLS: trusting(certs), Timeout: time.Second}
+	o := redisclient.Options{Mode: redisclient.Single, Addrs: []string{listener.Addr().String()}, TLS: trusting(t, certs), Timeout: time.Second}
 	if err := connect(t, o).Ping(t.Context()).Err(); err == nil || !strings.Contains(err.Error(), "protocol version") {
 		t.Errorf("PING by TLS 1.1 = %v, want that its version is refused", err)
 	}
@@ -151,25 +160,24 @@ func TestTLSFilesThatCannotBeUsed(t *testing.T) {
 	certs, other := redistest.NewCerts(t), redistest.NewCerts(t)
 	absent := filepath.Join(t.TempDir(), "absent.pem")
 	for name, test := range map[string]struct {
-		tls  redisclient.TLS
-		want []string
+		files redisclient.TLSFiles
+		want  []string
 	}{
-		"no CA file":      {redisclient.TLS{On: true, CAFile: absent}, []string{"redis.tls_ca_file: ", absent, "no such file"}},
-		"no CA in it":     {redisclient.TLS{On: true, CAFile: certs.KeyFile}, []string{"redis.tls_ca_file: ", certs.KeyFile, "no PEM certificate"}},
-		"no certificate":  {redisclient.TLS{On: true, CertFile: absent, KeyFile: certs.KeyFile}, []string{"redis.tls_cert_file ", absent, "no such file"}},
-		"no key":          {redisclient.TLS{On: true, CertFile: certs.CertFile, KeyFile: absent}, []string{"redis.tls_key_file ", absent, "no such file"}},
-		"key of another":  {redisclient.TLS{On: true, CertFile: certs.CertFile, KeyFile: other.KeyFile}, []string{"redis.tls_key_file ", other.KeyFile, "does not match"}},
-		"not PEM but key": {redisclient.TLS{On: true, CertFile: certs.KeyFile, KeyFile: certs.KeyFile}, []string{"redis.tls_cert_file ", certs.KeyFile}},
+		"no CA file":      {redisclient.TLSFiles{CA: absent}, []string{"redis.tls_ca_file: ", absent, "no such file"}},
+		"no CA in it":     {redisclient.TLSFiles{CA: certs.KeyFile}, []string{"redis.tls_ca_file: ", certs.KeyFile, "no PEM certificate"}},
+		"no certificate":  {redisclient.TLSFiles{Cert: absent, Key: certs.KeyFile}, []string{"redis.tls_cert_file ", absent, "no such file"}},
+		"no key":          {redisclient.TLSFiles{Cert: certs.CertFile, Key: absent}, []string{"redis.tls_key_file ", absent, "no such file"}},
+		"key of another":  {redisclient.TLSFiles{Cert: certs.CertFile, Key: other.KeyFile}, []string{"redis.tls_key_file ", other.KeyFile, "does not match"}},
+		"not PEM but key": {redisclient.TLSFiles{Cert: certs.KeyFile, Key: certs.KeyFile}, []string{"redis.tls_cert_file ", certs.KeyFile}},
 	} {
-		rdb, err := redisclient.New(redisclient.Options{Mode: redisclient.Single, Addrs: []string{"127.0.0.1:1"}, TLS: test.tls})
+		_, err := test.files.Config()
 		if err == nil {
-			_ = rdb.Close()
-			t.Errorf("%s: New succeeded", name)
+			t.Errorf("%s: Config succeeded", name)
 			continue
 		}
 		for _, want := range test.want {
 			if !strings.Contains(err.Error(), want) {
-				t.Errorf("%s: New = %q, want it to say %q", name, err, want)
+				t.Errorf("%s: Config = %q, want it to say %q", name, err, want)
 			}
 		}
 	}

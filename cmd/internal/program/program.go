@@ -5,6 +5,7 @@ package program
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"sync"
@@ -31,6 +32,7 @@ type Program struct {
 	Listening func(listener string, addr net.Addr)
 
 	level zap.AtomicLevel
+	tls   *tls.Config // of connections to Redis; nil: not encrypted
 
 	mu       sync.Mutex
 	onChange []func(config.Config)
@@ -51,11 +53,22 @@ func Start(o config.Options) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	encryption, err := redisTLS(c.Redis)
+	if err != nil {
+		return nil, err
+	}
 	metrics := prometheus.NewRegistry()
 	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	log.Info("starting", zap.String("program", o.Program), zap.String("version", o.Version),
 		zap.String("redis_mode", c.Redis.Mode), zap.Strings("redis_addrs", c.Redis.Addrs), zap.String("prefix", c.Prefix))
-	return &Program{Config: source, Log: log, Metrics: metrics, level: level}, nil
+	return &Program{Config: source, Log: log, Metrics: metrics, level: level, tls: encryption}, nil
+}
+
+func redisTLS(c config.Redis) (*tls.Config, error) {
+	if !c.TLS {
+		return nil, nil
+	}
+	return redisclient.TLSFiles{CA: c.TLSCAFile, Cert: c.TLSCertFile, Key: c.TLSKeyFile}.Config()
 }
 
 // OnChange calls apply with the configuration in force, and with each new one:
@@ -115,7 +128,7 @@ func (p *Program) Redis() (redis.UniversalClient, error) {
 		Username:   c.Username,
 		Password:   c.Password,
 		DB:         c.DB,
-		TLS:        redisclient.TLS{On: c.TLS, CAFile: c.TLSCAFile, CertFile: c.TLSCertFile, KeyFile: c.TLSKeyFile},
+		TLS:        p.tls,
 		Timeout:    c.Timeout,
 	})
 }

@@ -1,0 +1,161 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"headcount/cmd/internal/programtest"
+	"headcount/internal/keys"
+	"headcount/internal/redistest"
+)
+
+const recorderUser = "headcount-recorder"
+
+// everything uses all that a recorder asks of Redis, which must not know its scripts yet, and returns what was answered
+// otherwise than it should.
+func everything(t *testing.T, seed redis.UniversalClient, prefix string, env []string) (wrong []string) {
+	t.Helper()
+	k := keys.New(prefix)
+	programtest.SeedHashes(t, seed, k)
+	if err := seed.HSet(t.Context(), k.LastPass(), "finished_at", time.Now().Unix()).Err(); err != nil {
+		t.Fatal(err)
+	}
+	p := programtest.Start(t, run, env)
+	base, admin := p.URL(t, "public"), p.URL(t, "admin")
+	check := func(what string, got programtest.Answer, code int, body string) {
+		if got.Code != code || !strings.Contains(got.Body, body) {
+			wrong = append(wrong, fmt.Sprintf("%s = %v, want %d %s", what, got, code, body))
+		}
+	}
+	check("ready", programtest.Get(t, admin+"/readyz"), http.StatusOK, `"redis":"ok"`)
+	check("play", programtest.Post(t, base+"/v1/videos/new/play", `{"viewer_id":"u1"}`), http.StatusOK, "recorded_at")
+	check("lookup", programtest.Get(t, base+"/v1/videos/new/viewers"), http.StatusOK, `"viewers":1`)
+	check("leave", programtest.Post(t, base+"/v1/videos/new/leave", `{"viewer_id":"u1"}`), http.StatusNoContent, "")
+	check("leave of nobody", programtest.Post(t, base+"/v1/videos/none/leave", `{"viewer_id":"u1"}`), http.StatusNoContent, "")
+	plays := `{"plays":[{"video_id":"a","viewer_id":"u1"},{"video_id":"b","viewer_id":"u1"}]}`
+	check("plays", programtest.Post(t, base+"/v1/plays", plays), http.StatusOK, `"recorded":2`)
+	check("count of a small hash", programtest.Get(t, base+"/v1/videos/small/viewers"), http.StatusOK, `"viewers":1`)
+	check("count with many stale", programtest.Get(t, base+"/v1/videos/stale/viewers"), http.StatusOK, `"viewers":1`)
+	check("count of a large hash", programtest.Get(t, base+"/v1/videos/large/viewers"), http.StatusOK, `"viewers":300`)
+	check("lookups", programtest.Get(t, base+"/v1/viewers?video_id=a&video_id=b&video_id=none"), http.StatusOK,
+		`{"video_id":"a","viewers":1},{"video_id":"b","viewers":1},{"video_id":"none","viewers":0}`)
+	return wrong
+}
+
+func recorderEnv(addr, prefix string, u programtest.User, more ...string) []string {
+	return programtest.Env(addr, prefix, slices.Concat(u.Env(), []string{"HEADCOUNT_LOOKUP_CACHE=0s"}, more)...)
+}
+
+func TestDocumentedRightsSuffice(t *testing.T) {
+	t.Parallel()
+	for _, prefix := range []string{"video", "courses:live"} {
+		t.Run(prefix, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			u, _ := programtest.DocumentedUser(t, recorderUser, prefix)
+			u.Create(t, s.Client())
+			for _, wrong := range everything(t, s.Client(), prefix, recorderEnv(s.Addr(), prefix, u)) {
+				t.Error(wrong)
+			}
+			for _, refused := range programtest.Refused(t, s.Client()) {
+				t.Errorf("refused: %s", refused)
+			}
+			u.WantRefused(t, s.Client(), forbidden(keys.New(prefix))...)
+		})
+	}
+}
+
+// forbidden are commands that a recorder must not be able to give.
+func forbidden(k keys.Keys) []string {
+	hash, lease, lastPass := k.Online("10001"), k.Lease(), k.LastPass()
+	return append(programtest.ForbiddenToAll(),
+		"DEL "+hash,
+		"SCAN 0",
+		"INFO",
+		"GET "+lease,
+		"SET "+lease+" x",
+		"EXPIRE "+lease+" 1",
+		"DEL "+lease,
+		"EVALSHA 0000000000000000000000000000000000000000 1 "+lease,
+		"HSET "+lastPass+" finished_at 1",
+		"EXPIRE "+lastPass+" 1",
+		"HDEL "+lastPass+" finished_at",
+	)
+}
+
+func TestDocumentedRightsAreAllNeeded(t *testing.T) {
+	t.Parallel()
+	u, _ := programtest.DocumentedUser(t, recorderUser, "video")
+	for missing, lesser := range u.Lesser(programtest.User{}) {
+		t.Run(missing, func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			lesser.Create(t, s.Client())
+			everything(t, s.Client(), "video", recorderEnv(s.Addr(), "video", lesser))
+			if len(programtest.Refused(t, s.Client())) == 0 {
+				t.Errorf("without %s nothing was refused: docs/security.md gives more than is needed", missing)
+			}
+		})
+	}
+}
+
+func TestDocumentedRightsBehindSentinel(t *testing.T) {
+	t.Parallel()
+	s := redistest.StartSentinel(t)
+	u, _ := programtest.DocumentedUser(t, recorderUser, "video")
+	u.Create(t, s.Master().Client())
+	env := recorderEnv(strings.Join(s.Addrs(), ","), "video", u,
+		"HEADCOUNT_REDIS_MODE=sentinel", "HEADCOUNT_REDIS_MASTER_NAME="+s.MasterName)
+	for _, wrong := range everything(t, s.Master().Client(), "video", env) {
+		t.Error(wrong)
+	}
+	for _, refused := range programtest.Refused(t, s.Master().Client()) {
+		t.Errorf("refused: %s", refused)
+	}
+}
+
+func TestDocumentedRightsOnACluster(t *testing.T) {
+	t.Parallel()
+	single, cluster := programtest.DocumentedUser(t, recorderUser, "video")
+	users := cluster.Lesser(single)
+	users["nothing"] = cluster
+	c := redistest.StartCluster(t, 3, 0)
+	for missing, u := range users {
+		t.Run("without "+missing, func(t *testing.T) {
+			onEveryMaster(c, func(m *redis.Client) {
+				u.Create(t, m)
+				m.FlushAll(t.Context())
+				m.ScriptFlush(t.Context())
+			})
+			// A play of a video on its way to another master is redirected with ASK.
+			slot := c.Slot(t, keys.New("video").Online("new"))
+			move := c.Migrate(t, slot, c.Other(c.Owner(t, slot)))
+			env := recorderEnv(c.Addrs()[0], "video", u, "HEADCOUNT_REDIS_MODE=cluster")
+			wrong := everything(t, c.Client(), "video", env)
+			move.MoveKeys(t)
+			move.Finish(t)
+			var refused []string
+			onEveryMaster(c, func(m *redis.Client) {
+				refused = append(refused, programtest.Refused(t, m)...)
+			})
+			if missing == "nothing" && len(wrong)+len(refused) > 0 {
+				t.Errorf("wrong: %q, refused: %q", wrong, refused)
+			}
+			if missing != "nothing" && len(refused) == 0 {
+				t.Errorf("nothing was refused: docs/security.md gives more than is needed")
+			}
+		})
+	}
+}
+
+func onEveryMaster(c *redistest.Cluster, do func(m *redis.Client)) {
+	for _, s := range c.Masters() {
+		do(s.Client())
+	}
+}
