@@ -49,7 +49,7 @@ func everything(t *testing.T, seed redis.UniversalClient, prefix string, env []s
 }
 
 func recorderEnv(addr, prefix string, u programtest.User, more ...string) []string {
-	return programtest.Env(addr, prefix, slices.Concat(u.Env(), []string{"HEADCOUNT_LOOKUP_CACHE=0s"}, more)...)
+	return programtest.Env(addr, prefix, slices.Concat(u.Env(), []string{"HEADCOUNT_LOOKUP_CACHE=0s", "HEADCOUNT_REDIS_TIMEOUT=5s"}, more)...)
 }
 
 func TestDocumentedRightsSuffice(t *testing.T) {

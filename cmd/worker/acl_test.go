@@ -15,11 +15,8 @@ import (
 
 const workerUser = "headcount-worker"
 
-// Leases that are refreshed within a test: not lost on a busy machine, and soon where that is no matter.
-const (
-	safeLease  = "HEADCOUNT_LEASE_TTL=3s"
-	shortLease = "HEADCOUNT_LEASE_TTL=600ms"
-)
+// patient is an environment in which a busy machine costs no lease, and a refresh comes within a test.
+var patient = []string{"HEADCOUNT_LEASE_TTL=6s", "HEADCOUNT_REDIS_TIMEOUT=5s"}
 
 // everything uses all that workers ask of Redis, whichever of its servers do answer: passes, the lease, standing by,
 // --once, and Redis being full. It returns what they printed. Of a step that Redis refuses, the rest is not waited for.
@@ -39,7 +36,7 @@ func everything(t *testing.T, seed redis.UniversalClient, servers []*redis.Clien
 		programtest.Eventually(t, what, func() bool { return done() || len(refusedBy(t, servers)) > 0 })
 	}
 
-	leader := programtest.Start(t, run, append(env, "HEADCOUNT_WORKER_INTERVAL=100ms"))
+	leader := programtest.Start(t, run, append(slices.Clone(env), "HEADCOUNT_WORKER_INTERVAL=100ms"))
 	until("a complete pass", func() bool { return strings.Contains(leader.Output(), passComplete) })
 	programtest.Get(t, leader.URL(t, "admin")+"/readyz")
 	once() // the lease is held
@@ -91,8 +88,8 @@ func wantEverything(t *testing.T, seed redis.UniversalClient, k keys.Keys, print
 	}
 }
 
-func (s store) envAs(u programtest.User, lease string) []string {
-	return programtest.Env(s.Addr(), s.prefix, append(u.Env(), lease)...)
+func (s store) envAs(u programtest.User) []string {
+	return programtest.Env(s.Addr(), s.prefix, append(u.Env(), patient...)...)
 }
 
 func TestDocumentedRightsSuffice(t *testing.T) {
@@ -104,7 +101,7 @@ func TestDocumentedRightsSuffice(t *testing.T) {
 			u, _ := programtest.DocumentedUser(t, workerUser, prefix)
 			u.Create(t, s.Client())
 			servers := []*redis.Client{s.Client()}
-			wantEverything(t, s.Client(), s.keys, everything(t, s.Client(), servers, s.keys, s.envAs(u, safeLease)))
+			wantEverything(t, s.Client(), s.keys, everything(t, s.Client(), servers, s.keys, s.envAs(u)))
 			for _, refused := range refusedBy(t, servers) {
 				t.Errorf("refused: %s", refused)
 			}
@@ -136,7 +133,7 @@ func TestDocumentedRightsAreAllNeeded(t *testing.T) {
 			t.Parallel()
 			s := store{redistest.Start(t), "video", keys.New("video")}
 			lesser.Create(t, s.Client())
-			everything(t, s.Client(), []*redis.Client{s.Client()}, s.keys, s.envAs(lesser, shortLease))
+			everything(t, s.Client(), []*redis.Client{s.Client()}, s.keys, s.envAs(lesser))
 			if len(programtest.Refused(t, s.Client())) == 0 {
 				t.Errorf("nothing was refused: docs/security.md gives more than is needed")
 			}
@@ -173,7 +170,7 @@ func testClusterRights(t *testing.T, c *redistest.Cluster, servers []*redis.Clie
 	// A video on its way to another master: its count is redirected with ASK.
 	slot := c.Slot(t, k.Count("small"))
 	move := c.Migrate(t, slot, c.Other(c.Owner(t, slot)))
-	env := programtest.Env(c.Addrs()[0], "video", append(u.Env(), safeLease, "HEADCOUNT_REDIS_MODE=cluster")...)
+	env := programtest.Env(c.Addrs()[0], "video", slices.Concat(u.Env(), patient, []string{"HEADCOUNT_REDIS_MODE=cluster"})...)
 	printed := everything(t, c.Client(), servers, k, env)
 	move.MoveKeys(t)
 	move.Finish(t)

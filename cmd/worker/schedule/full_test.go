@@ -33,7 +33,7 @@ func (h *outOfMemory) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		const withoutValues = 4 // EVALSHA, the script, the number of keys, and the key
 		if h.full.Load() && len(cmd.Args()) > withoutValues {
-			err := errors.New("OOM command not allowed when used memory > 'maxmemory'.")
+			err := errors.New("OOM command not allowed when used memory > 'maxmemory'")
 			cmd.SetErr(err)
 			return err
 		}

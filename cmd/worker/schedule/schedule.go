@@ -101,7 +101,7 @@ func (w *worker) lead(ctx context.Context) error {
 			w.passWithoutLease(ctx)
 			continue
 		}
-		if err != nil {
+		if term == nil {
 			break // ctx ended: told to stop, which is not an error
 		}
 		w.full = false
