@@ -83,7 +83,7 @@ func cutLast(s string, separator byte) (before, last string, found bool) {
 	quoted := false
 	for i := len(s) - 1; i >= 0; i-- {
 		switch {
-		case s[i] == '"' && !(quoted && escapes(s[:i])):
+		case s[i] == '"' && (!quoted || !escapes(s[:i])):
 			quoted = !quoted
 		case s[i] == separator && !quoted:
 			return s[:i], s[i+1:], true

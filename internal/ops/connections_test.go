@@ -41,7 +41,9 @@ func serveCapped(t *testing.T, most int) *capped {
 	go func() { served <- server.Serve(c) }()
 	t.Cleanup(func() {
 		_ = server.Close()
-		<-served
+		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+			t.Errorf("Serve() = %v, want %v", err, http.ErrServerClosed)
+		}
 		c.await(t, "every connection is forgotten", func() bool { return len(c.open) == 0 && c.idle.Len() == 0 })
 	})
 	return c

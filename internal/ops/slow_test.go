@@ -2,6 +2,7 @@ package ops
 
 import (
 	"bufio"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -46,7 +47,9 @@ func inBubble(t *testing.T, test func(t *testing.T, connect func(http.HandlerFun
 			t.Cleanup(func() {
 				_ = client.Close()
 				_ = server.Close()
-				<-served
+				if err := <-served; !errors.Is(err, http.ErrServerClosed) {
+					t.Errorf("Serve() = %v, want %v", err, http.ErrServerClosed)
+				}
 				<-time.After(time.Second) // for which the server lingers after some errors
 			})
 			return client
