@@ -103,18 +103,27 @@ type api struct {
 func Handler(o Options) http.Handler {
 	a := &api{o, newMetrics(o.Registerer)}
 	mux := http.NewServeMux()
-
-	a.route(mux, "/v1/videos/{video_id}/play", methods{http.MethodPost: a.limited(a.play)})
-	a.route(mux, "/v1/videos/{video_id}/leave", methods{http.MethodPost: a.limited(a.leave)})
-	a.route(mux, "/v1/videos/{video_id}/viewers", methods{http.MethodGet: a.viewers})
-	a.route(mux, "/v1/plays", methods{http.MethodPost: a.plays})
-	a.route(mux, "/v1/viewers", methods{http.MethodGet: a.batch})
+	for path, m := range a.routes() {
+		a.route(mux, path, m)
+	}
 	mux.HandleFunc("/", notFound)
 
 	return a.metrics.instrument(
 		safeHeaders(resourcePolicy(o.CORSOrigins),
 			allowOrigins(o.CORSOrigins,
 				exactPath(mux))))
+}
+
+// routes are all paths that exist. openapi.yaml describes each of them.
+func (a *api) routes() map[string]methods {
+	return map[string]methods{
+		"/v1/videos/{video_id}/play":    {http.MethodPost: a.limited(a.play)},
+		"/v1/videos/{video_id}/leave":   {http.MethodPost: a.limited(a.leave)},
+		"/v1/videos/{video_id}/viewers": {http.MethodGet: a.viewers},
+		"/v1/plays":                     {http.MethodPost: a.plays},
+		"/v1/viewers":                   {http.MethodGet: a.batch},
+		"/openapi.yaml":                 {http.MethodGet: openAPI},
+	}
 }
 
 // handlerFunc answers a request, or returns why not; problemFor has the status.
