@@ -26,10 +26,13 @@ const (
 	saysTwice       = "no field may be given twice"
 	saysSurrogate   = "no string may have half of a surrogate pair"
 	saysParameter   = "It is the only parameter: another one is refused."
+	saysEntry       = "In a batch that is an entry in `errors`."
 	saysDots        = "An id that is `.` or `..` must be sent as `%2E` or `%2E%2E`"
 )
 
 var preflight = map[string]string{"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "content-type"}
+
+var bearerU1 = map[string]string{"Authorization": "Bearer 10003/u1"}
 
 var exchanges = map[string]exchange{
 	"play":                     {method: "POST", target: playPath, body: viewer, status: 200},
@@ -110,6 +113,24 @@ var exchanges = map[string]exchange{
 	"document, HEAD":           {method: "HEAD", target: "/openapi.yaml", status: 200},
 	"document, preflight":      {method: "OPTIONS", target: "/openapi.yaml", header: preflight, status: 204},
 	"document, OPTIONS":        {method: "OPTIONS", target: "/openapi.yaml", status: 405},
+	"play, too fast":           {server: limited, method: "POST", target: playPath, body: viewer, status: 429},
+	"play, video full":         {server: full, method: "POST", target: "/v1/videos/10001/play", body: `{"viewer_id":"u2"}`, status: 429},
+	"play, video full of u1":   {server: full, method: "POST", target: "/v1/videos/10001/play", body: viewer, status: 200},
+	"play, token not needed":   {method: "POST", target: playPath, body: `{"viewer_id":"u1","token":"x"}`, status: 200},
+	"play, token in header":    {server: signed, method: "POST", target: playPath, header: bearerU1, body: `{}`, status: 200},
+	"play, token in body":      {server: signed, method: "POST", target: playPath, body: `{"token":"10003/u1"}`, status: 200},
+	"play, no token":           {server: signed, method: "POST", target: playPath, body: viewer, status: 401},
+	"play, another video's":    {server: signed, method: "POST", target: "/v1/videos/10004/play", header: bearerU1, body: viewer, status: 403},
+	"play, another viewer's":   {server: signed, method: "POST", target: playPath, header: bearerU1, body: `{"viewer_id":"u2"}`, status: 403},
+	"leave, too fast":          {server: limited, method: "POST", target: leavePath, body: viewer, status: 429},
+	"leave, token in body":     {server: signed, method: "POST", target: leavePath, body: `{"token":"10004/u1","recorded_at":1}`, status: 204},
+	"leave, bad token":         {server: signed, method: "POST", target: leavePath, body: `{"token":"x"}`, status: 401},
+	"leave, another video's":   {server: signed, method: "POST", target: leavePath, body: `{"token":"10003/u1"}`, status: 403},
+	"plays, too fast":          {server: limited, method: "POST", target: "/v1/plays", body: twoPlays, status: 429},
+	"plays, beyond the burst":  {server: narrow, method: "POST", target: "/v1/plays", body: twoPlays, status: 429},
+	"plays, one is too many":   {server: full, method: "POST", target: "/v1/plays", body: `{"plays":[{"video_id":"10001","viewer_id":"u2"}]}`, status: 200, words: "in a batch that is an entry in `errors`."},
+	"plays, token each":        {server: signed, method: "POST", target: "/v1/plays", body: `{"plays":[{"video_id":"10003","token":"10003/u1"},{"video_id":"10004","token":"10004/u1"}]}`, status: 200},
+	"plays, token of one":      {server: signed, method: "POST", target: "/v1/plays", header: bearerU1, body: twoPlays, status: 200, words: saysEntry},
 	"no such path":             {method: "GET", target: "/v1/nothing", status: 404},
 	"trailing slash":           {method: "POST", target: playPath + "/", body: viewer, status: 404},
 	"slash in an id":           {method: "POST", target: "/v1/videos/a/b/play", body: viewer, status: 404},
