@@ -72,7 +72,9 @@ func decodeViewer(data []byte, known ...string) (viewerBody, error) {
 	err := newParser(data).object(known, func(field string, value json.Token) (err error) {
 		switch field {
 		case fieldViewerID:
-			body.viewerID, err = stringField(field, value)
+			if body.viewerID, err = stringField(field, value); err == nil && body.viewerID == "" {
+				err = errNoViewer
+			}
 		case fieldRecordedAt:
 			body.recordedAt, err = unixField(field, value)
 		case fieldToken:

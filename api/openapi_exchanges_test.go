@@ -119,6 +119,7 @@ var exchanges = map[string]exchange{
 	"play, token not needed":   {method: "POST", target: playPath, body: `{"viewer_id":"u1","token":"x"}`, status: 200},
 	"play, token in header":    {server: signed, method: "POST", target: playPath, header: bearerU1, body: `{}`, status: 200},
 	"play, token in body":      {server: signed, method: "POST", target: playPath, body: `{"token":"10003/u1"}`, status: 200},
+	"play, empty viewer":       {server: signed, method: "POST", target: playPath, body: `{"viewer_id":"","token":"10003/u1"}`, status: 400},
 	"play, no token":           {server: signed, method: "POST", target: playPath, body: viewer, status: 401},
 	"play, another video's":    {server: signed, method: "POST", target: "/v1/videos/10004/play", header: bearerU1, body: viewer, status: 403},
 	"play, another viewer's":   {server: signed, method: "POST", target: playPath, header: bearerU1, body: `{"viewer_id":"u2"}`, status: 403},

@@ -14,6 +14,8 @@ type Tokens interface {
 	Verify(token string) (videoID, viewerID string, err error)
 }
 
+var errNoViewer = badRequest("%s: missing or empty", fieldViewerID)
+
 // viewer returns whom a play or a leave of the video is for: the viewer that
 // the body names, where tokens are verified the one that the token was signed
 // for. The body's token outweighs the header's.
@@ -22,7 +24,7 @@ func (a *api) viewer(r *http.Request, videoID string, body viewerBody) (string, 
 		return a.verify(cmp.Or(body.token, bearer(r)), videoID, body.viewerID)
 	}
 	if body.viewerID == "" {
-		return "", badRequest("%s: missing or empty", fieldViewerID)
+		return "", errNoViewer
 	}
 	return body.viewerID, nil
 }
