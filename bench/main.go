@@ -1,4 +1,5 @@
-// Command bench measures Headcount's pass against other ways to count viewers.
+// Command bench measures Headcount's pass, its recorder and its lookups against
+// other ways to do the same.
 package main
 
 import (
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/term"
 
 	"headcount/bench/internal/report"
+	"headcount/bench/internal/subject"
 	"headcount/bench/internal/workload"
 )
 
@@ -29,26 +31,28 @@ func main() {
 	}
 }
 
-const usage = "usage: bench pass [-n repetitions] [--only workload,...] [--scale factor] [--quick] [--json]"
+const usage = "usage: bench pass|record|lookup [-n repetitions] [--only workload,...] [--scale factor] [--quick] [--json]"
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	switch {
 	case len(args) == 2 && args[0] == "child": // started by ourselves, to be measured alone
 		return workload.Child(ctx, args[1], stdin, stdout)
-	case len(args) > 0 && args[0] == "pass":
-		return pass(ctx, args[1:], stdout, stderr)
+	case len(args) == 2 && args[0] == "serve": // likewise, to be loaded
+		return subject.Serve(ctx, args[1], stdin, stdout)
+	case len(args) > 0 && workload.All()[args[0]] != nil:
+		return measure(ctx, args[0], args[1:], stdout, stderr)
 	}
 	return errors.New(usage)
 }
 
-// pass runs the workloads asked for and prints their tables, each as soon as it
+// measure runs those workloads of a command that are asked for and prints their tables, each as soon as it
 // is there. A bar that is not met is no error; a wrong count is.
-func pass(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+func measure(ctx context.Context, command string, args []string, stdout, stderr io.Writer) error {
 	r := &workload.Runner{Progress: io.Discard}
 	if isTerminal(stderr) {
 		r.Progress = stderr
 	}
-	flags := flag.NewFlagSet("bench pass", flag.ContinueOnError)
+	flags := flag.NewFlagSet("bench "+command, flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	flags.IntVar(&r.Repetitions, "n", 5, "repetitions; the tables show medians")
 	flags.Float64Var(&r.Scale, "scale", 1, "multiply all sizes; the bars are meant for 1")
@@ -67,7 +71,7 @@ func pass(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if r.Repetitions < 1 || r.Scale <= 0 {
 		return errors.New("-n and --scale must be positive")
 	}
-	chosen, err := choose(*only)
+	chosen, err := choose(workload.All()[command], *only)
 	if err != nil {
 		return err
 	}
@@ -94,8 +98,7 @@ func pass(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 }
 
 // choose returns the workloads with the names given, or all.
-func choose(names string) ([]workload.Workload, error) {
-	all := workload.All()
+func choose(all []workload.Workload, names string) ([]workload.Workload, error) {
 	if names == "" {
 		return all, nil
 	}

@@ -32,18 +32,31 @@ type Workload struct {
 	Run  func(context.Context, *Runner) (report.Table, error)
 }
 
-// All returns the workloads in the order in which they run.
-func All() []Workload {
-	return []Workload{
-		{"many", many},
-		{"many-1ms", manySlow},
-		{"idle", idle},
-		{"steady", steady},
-		{"large", large},
-		{"large-plays", largePlays},
-		{"scale", scale},
-		{"memory", memory},
-		{"others", others},
+// All returns the workloads of each command, in the order in which they run.
+func All() map[string][]Workload {
+	return map[string][]Workload{
+		"pass": {
+			{"many", many},
+			{"many-1ms", manySlow},
+			{"idle", idle},
+			{"steady", steady},
+			{"large", large},
+			{"large-plays", largePlays},
+			{"scale", scale},
+			{"memory", memory},
+			{"others", others},
+		},
+		"record": {
+			{"plays", recordMany},
+			{"hot", recordHot},
+			{"idle", recordIdle},
+			{"batch", recordBatch},
+			{"overload", overload},
+		},
+		"lookup": {
+			{"cached", lookupCached},
+			{"cold", lookupCold},
+		},
 	}
 }
 
