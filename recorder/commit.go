@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	_ "embed"
+	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -68,6 +70,8 @@ func (q *request) finish(recordedAt int64, err error) {
 type write struct {
 	redisclient.ScriptCall
 	requests []*request
+	reply    []int64 // as the script's header says
+	err      error
 }
 
 // maxPlays keeps a call well below the number of values that Lua can unpack.
@@ -75,9 +79,6 @@ const maxPlays = 2000
 
 // commit writes a batch in one pipeline and answers its requests.
 func (r *Recorder) commit(ctx context.Context, batch []*request) {
-	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
-	defer cancel()
-
 	writes := r.group(batch)
 	calls := make([]*redisclient.ScriptCall, len(writes))
 	for i, w := range writes {
@@ -89,6 +90,7 @@ func (r *Recorder) commit(ctx context.Context, batch []*request) {
 	var counted []*write
 	var failure error
 	for _, w := range writes {
+		w.reply, w.err = w.Reply.Int64Slice()
 		failure = cmp.Or(failure, outageError(w.Reply.Err()))
 		if _, changes := w.newCount(); changes {
 			counted = append(counted, w)
@@ -146,15 +148,14 @@ func (r *Recorder) newWrite(q *request) *write {
 // viewers in it now. Only then is the count published at once, so that a first
 // viewer shows and a last one goes without waiting for a pass.
 func (w *write) newCount() (viewers int64, changes bool) {
-	reply, err := w.Reply.Int64Slice()
-	if err != nil {
+	switch {
+	case w.err != nil:
 		return 0, false
-	}
-	if w.Script == leaveScript {
-		removed, left := reply[0], reply[1]
+	case w.Script == leaveScript:
+		removed, left := w.reply[0], w.reply[1]
 		return left, removed == 1 && left == 0
 	}
-	added, length := reply[1], reply[2]
+	added, length := w.reply[1], w.reply[2]
 	return length, added == length
 }
 
@@ -179,15 +180,17 @@ func (r *Recorder) publish(ctx context.Context, writes []*write) {
 
 // finish answers the requests that the write carried out.
 func (w *write) finish() {
-	reply, err := w.Reply.Int64Slice()
 	var recordedAt int64
+	err := w.err
 	switch {
+	case errors.Is(err, os.ErrDeadlineExceeded): // the connection's own, at the context's deadline
+		err = fmt.Errorf("recorder: write: %w", context.DeadlineExceeded)
 	case err != nil:
 		err = fmt.Errorf("recorder: write: %w", err)
 	case w.Script == recordScript:
-		recordedAt = reply[0]
+		recordedAt = w.reply[0]
 	}
-	refused := w.refused(reply)
+	refused := w.refused()
 	for i, q := range w.requests {
 		if len(refused) > 0 && refused[0] == int64(i+1) {
 			refused = refused[1:]
@@ -200,9 +203,9 @@ func (w *write) finish() {
 
 // refused lists the places of the requests, from 1 and ascending, for which the
 // video had no room.
-func (w *write) refused(reply []int64) []int64 {
-	if w.Script == leaveScript || len(reply) < 3 {
+func (w *write) refused() []int64 {
+	if w.Script == leaveScript || w.err != nil {
 		return nil
 	}
-	return reply[3:]
+	return w.reply[3:]
 }

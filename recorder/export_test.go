@@ -14,7 +14,4 @@ func (r *Recorder) Idle() bool {
 	return !r.writing
 }
 
-const (
-	MaxPlays = maxPlays
-	MaxBatch = maxBatch
-)
+const MaxPlays = maxPlays

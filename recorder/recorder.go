@@ -10,6 +10,7 @@ package recorder
 import (
 	"context"
 	"errors"
+	"runtime"
 	"sync"
 	"time"
 
@@ -143,49 +144,80 @@ func (r *Recorder) do(ctx context.Context, q *request) (recordedAt int64, err er
 	return q.wait(ctx)
 }
 
-// enqueue hands requests to the write that follows the one in flight, or starts one.
+// enqueue hands requests, all of one caller, to the write that follows the one
+// in flight. When none is, the caller writes them itself, and they are answered
+// when enqueue returns: another goroutine would only make an idle recorder slower.
 func (r *Recorder) enqueue(ctx context.Context, requests ...*request) error {
 	if len(requests) == 0 {
 		return nil
 	}
 	r.mu.Lock()
-	defer r.mu.Unlock()
 	if len(r.queue)+len(requests) > r.o.Queue {
+		r.mu.Unlock()
 		return ErrBusy
 	}
-	r.queue = append(r.queue, requests...)
-	if !r.writing {
-		r.writing = true
-		// The write serves every caller whose request it carries, so the one
-		// that happens to start it cannot cancel it.
+	if r.writing {
+		r.queue = append(r.queue, requests...)
+		r.mu.Unlock()
+		return nil
+	}
+	r.writing = true
+	r.mu.Unlock()
+	defer r.handOver(ctx) // also when a fault in writing ends the caller's request
+	r.commitOwn(ctx, requests)
+	return nil
+}
+
+// handOver starts the writing of what was queued meanwhile.
+func (r *Recorder) handOver(ctx context.Context) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.writing = len(r.queue) > 0; r.writing {
+		// The write serves every caller whose request it carries, so none of
+		// them can cancel it.
 		go r.writeQueue(context.WithoutCancel(ctx))
 	}
-	return nil
+}
+
+// commitOwn commits a caller's own requests. The caller's deadline ends the
+// write. Going away does not: what is under way may be in Redis already.
+func (r *Recorder) commitOwn(ctx context.Context, requests []*request) {
+	end := time.Now().Add(r.o.Timeout)
+	if deadline, ok := ctx.Deadline(); ok && deadline.Before(end) {
+		end = deadline
+	}
+	ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), end)
+	defer cancel()
+	r.commit(ctx, requests)
 }
 
 // writeQueue commits until the queue is empty: one write at a time, so that
 // plays and leaves reach Redis in the order they came in.
 func (r *Recorder) writeQueue(ctx context.Context) {
-	for {
-		batch := r.take()
-		if len(batch) == 0 {
-			return
-		}
-		r.commit(ctx, batch)
+	for r.commitQueued(ctx) {
+		runtime.Gosched() // so that those who are about to queue come along
 	}
 }
 
-// maxBatch bounds one write, so that no caller waits behind an endless one.
-const maxBatch = 4096
+// commitQueued reports whether there was anything to commit.
+func (r *Recorder) commitQueued(ctx context.Context) bool {
+	batch := r.take()
+	if len(batch) == 0 {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.o.Timeout)
+	defer cancel()
+	r.commit(ctx, batch)
+	return true
+}
 
+// take empties the queue, however long it is: nobody who was queued waits for
+// more than the write in flight and the next.
 func (r *Recorder) take() []*request {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := min(len(r.queue), maxBatch)
-	batch := r.queue[:n:n]
-	if r.queue = r.queue[n:]; len(r.queue) == 0 {
-		r.queue = nil
-	}
-	r.writing = n > 0
+	batch := r.queue
+	r.queue = nil
+	r.writing = len(batch) > 0
 	return batch
 }
