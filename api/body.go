@@ -68,6 +68,9 @@ func isJSON(contentType string) bool {
 }
 
 func decodeViewer(data []byte, known ...string) (viewerBody, error) {
+	if viewerID, ok := plainViewer(data); ok {
+		return viewerBody{viewerID: viewerID}, nil
+	}
 	var body viewerBody
 	err := newParser(data).object(known, func(field string, value json.Token) (err error) {
 		switch field {

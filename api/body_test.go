@@ -34,7 +34,6 @@ func TestDecodeViewer(t *testing.T) {
 		"{\"viewer_id\":\"\ufffd\"}":                            {"\ufffd", 0, ""},
 		`{"viewer_id":"` + strings.Repeat(`\u00e9`, 600) + `"}`: {strings.Repeat("é", 600), 0, ""},
 		`{}`:                                    {"", 0, ""}, // enough where the token names the viewer
-		`{"viewer_id":""}`:                      {"", 0, ""},
 		`{"recorded_at":1}`:                     {"", 1, ""},
 		`{"token":"a.b.c"}`:                     {"", 0, "a.b.c"},
 		`{"token":null,"viewer_id":"u1"}`:       {"u1", 0, ""},
@@ -87,6 +86,7 @@ func TestDecodeViewerRefuses(t *testing.T) {
 		`{"viewer_id":"secret"}}`:                       "body: data after the JSON object, near byte 22",
 		`{"viewer_id":7}`:                               "viewer_id: must be a string",
 		`{"viewer_id":null}`:                            "viewer_id: must be a string",
+		`{"viewer_id":""}`:                              "viewer_id: missing or empty",
 		`{"viewer_id":true}`:                            "viewer_id: must be a string",
 		`{"viewer_id":["secret"]}`:                      "viewer_id: must be a string",
 		`{"viewer_id":{"secret":1}}`:                    "viewer_id: must be a string",

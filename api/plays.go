@@ -30,6 +30,9 @@ func readPlays(w http.ResponseWriter, r *http.Request) (playsBody, error) {
 
 // decodePlays reads {"plays":[{"video_id":"10001","viewer_id":"u1"},…]}.
 func decodePlays(data []byte) (playsBody, error) {
+	if body, ok := plainPlays(data); ok {
+		return body, nil
+	}
 	var body playsBody
 	given := false
 	p := newParser(data)

@@ -1,0 +1,63 @@
+package api_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"headcount/api"
+)
+
+// instant answers at once, so that a benchmark shows what the handler costs.
+type instant struct{}
+
+func (instant) Play(context.Context, string, string) (int64, error) { return 1_700_000_000, nil }
+
+func (instant) PlayAll(_ context.Context, videoIDs, _ []string) (int64, []error) {
+	return 1_700_000_000, make([]error, len(videoIDs))
+}
+
+func (instant) Leave(context.Context, string, string, int64) error { return nil }
+
+func (instant) Viewers(context.Context, string) (int64, time.Time, error) {
+	return 23, time.Unix(1_700_000_000, 0), nil
+}
+
+func (instant) Batch(_ context.Context, videoIDs []string) ([]int64, time.Time, error) {
+	return make([]int64, len(videoIDs)), time.Unix(1_700_000_000, 0), nil
+}
+
+func BenchmarkHandler(b *testing.B) {
+	h := api.Handler(api.Options{
+		Recorder:    instant{},
+		Lookup:      instant{},
+		BeatAfter:   func() time.Duration { return 150 * time.Second },
+		CORSOrigins: []string{"*"},
+		CacheFor:    3 * time.Second,
+		Timeout:     2 * time.Second,
+	})
+	plays := make([]string, 500)
+	for i := range plays {
+		plays[i] = fmt.Sprintf(`{"video_id":"10001","viewer_id":"u%d"}`, i)
+	}
+	for _, bench := range []struct{ name, method, path, body string }{
+		{"play", http.MethodPost, "/v1/videos/10001/play", `{"viewer_id":"u1"}`},
+		{"plays", http.MethodPost, "/v1/plays", `{"plays":[` + strings.Join(plays, ",") + `]}`},
+		{"viewers", http.MethodGet, "/v1/videos/10001/viewers", ""},
+	} {
+		b.Run(bench.name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				w := httptest.NewRecorder()
+				h.ServeHTTP(w, httptest.NewRequestWithContext(b.Context(), bench.method, bench.path, strings.NewReader(bench.body)))
+				if w.Code != http.StatusOK {
+					b.Fatalf("%s: %s", w.Result().Status, w.Body)
+				}
+			}
+		})
+	}
+}
