@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"io"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -13,9 +14,9 @@ import (
 	"headcount/bench/internal/contender"
 )
 
-// TestMain lets the test binary be the child that it starts of itself.
+// TestMain lets the test binary be the processes that it starts of itself.
 func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == "child" {
+	if len(os.Args) > 1 && (os.Args[1] == "child" || os.Args[1] == "serve") {
 		if err := run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr); err != nil {
 			os.Exit(1)
 		}
@@ -52,6 +53,44 @@ func TestQuickComparison(t *testing.T) {
 	for _, kind := range contender.Kinds() {
 		if !slices.Contains(names, kind.Name) {
 			t.Errorf("%s does not take part", kind.Name)
+		}
+	}
+}
+
+func TestQuickLoads(t *testing.T) {
+	t.Parallel()
+	for command, want := range map[string]map[string][]string{
+		"record": {"plays": {"ours", "one call", "no redis", "HSET by redis-benchmark"}, "overload": {"recorded", "refused with 503"}},
+		"lookup": {"cached": {"ours", "constant"}, "cold": {"ours"}},
+	} {
+		var out bytes.Buffer
+		only := strings.Join(slices.Sorted(maps.Keys(want)), ",")
+		if err := run(t.Context(), []string{command, "--quick", "--only", only, "--json"}, nil, &out, io.Discard); err != nil {
+			t.Fatalf("%s: %v", command, err)
+		}
+		var tables []struct {
+			Workload string
+			Rows     []map[string]any
+		}
+		if err := json.Unmarshal(out.Bytes(), &tables); err != nil {
+			t.Fatalf("%v in %s", err, out.String())
+		}
+		for _, table := range tables {
+			for _, name := range want[table.Workload] {
+				row := slices.IndexFunc(table.Rows, func(r map[string]any) bool { return r["name"] == name })
+				if row < 0 {
+					t.Errorf("%s %s: %s does not take part", command, table.Workload, name)
+					continue
+				}
+				for figure, value := range table.Rows[row] {
+					if n, ok := value.(float64); ok && n <= 0 && figure != "refused_percent" {
+						t.Errorf("%s %s: %s of %s is %v, want more than 0", command, table.Workload, figure, name, n)
+					}
+				}
+			}
+		}
+		if len(tables) != len(want) {
+			t.Errorf("%s: got %d tables, want %d", command, len(tables), len(want))
 		}
 	}
 }

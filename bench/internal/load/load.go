@@ -44,14 +44,14 @@ type Load struct {
 
 // Result is what a load met with.
 type Result struct {
-	Requests       int64
-	Rate           float64 // requests per second
+	Requests       int64   // that were answered with 200
+	Refused        int64   // that were answered otherwise
+	Rate           float64 // of those answered with 200, per second
 	P50, P99, P999 time.Duration
 	CPU            time.Duration // that the load itself took
 }
 
-// Run loads the server at url. An answer other than 200, or none, is an error:
-// figures of a server that refuses are not comparable.
+// Run loads the server at url. A request without an answer is an error.
 func (l Load) Run(ctx context.Context, url string) (Result, error) {
 	dir, err := os.MkdirTemp("", "headcount-bench-")
 	if err != nil {
@@ -96,12 +96,14 @@ func parse(out []byte) (Result, error) {
 	if err := json.Unmarshal(lines[len(lines)-1], &r); err != nil {
 		return Result{}, fmt.Errorf("wrk's output %q: %w", out, err)
 	}
-	if r.Refused+r.Failed > 0 || r.Requests == 0 {
+	answered := r.Requests - r.Refused
+	if r.Failed > 0 || answered <= 0 {
 		return Result{}, fmt.Errorf("wrk: of %d requests %d were refused and %d failed", r.Requests, r.Refused, r.Failed)
 	}
 	return Result{
-		Requests: r.Requests,
-		Rate:     float64(r.Requests) / (float64(r.Duration) / 1e6),
+		Requests: answered,
+		Refused:  r.Refused,
+		Rate:     float64(answered) / (float64(r.Duration) / 1e6),
 		P50:      time.Duration(r.P50) * time.Microsecond,
 		P99:      time.Duration(r.P99) * time.Microsecond,
 		P999:     time.Duration(r.P999) * time.Microsecond,

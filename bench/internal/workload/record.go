@@ -86,7 +86,7 @@ func (m *match) redisLimit(ctx context.Context) (report.Row, error) {
 		rates, cpus = append(rates, rate), append(cpus, report.MS(after-before)*µs/float64(n))
 	}
 	none := report.None()
-	row.Figures = []float64{load.HSETConnections, report.Median(rates), none, none, none, report.Median(cpus), none, none, none}
+	row.Figures = []float64{load.HSETConnections, report.Median(rates), none, none, none, none, report.Median(cpus), none, none, none}
 	return row, nil
 }
 
