@@ -6,6 +6,15 @@ import (
 	"time"
 )
 
+// maxBatches is how many batches of plays may be recorded at a time. So many fill
+// a recorder's queue several times over; more would only fill the memory. A batch
+// counts once it has been read, so that slow clients keep nobody out; when there
+// are so many already, the next is refused unread, as reading takes the time that
+// recording needs.
+const maxBatches = 64
+
+var errTooManyBatches = newProblem(http.StatusServiceUnavailable, "too many batches at a time, try again")
+
 // maxBatch is how many videos one lookup may ask for.
 const maxBatch = 200
 
@@ -25,9 +34,18 @@ type playError struct {
 // plays records a batch. Its answer is 503 only if all that could be recorded
 // were not: players would send those again that are recorded already.
 func (a *api) plays(w http.ResponseWriter, r *http.Request) error {
+	if len(a.batches) == maxBatches {
+		return errTooManyBatches
+	}
 	body, err := a.takePlays(w, r)
 	if err != nil {
 		return err
+	}
+	select {
+	case a.batches <- struct{}{}:
+		defer func() { <-a.batches }()
+	default:
+		return errTooManyBatches
 	}
 	recordedAt, errs := a.playAll(r, body)
 	answer := playsAnswer{RecordedAt: recordedAt, BeatAfter: a.beatAfter(), Errors: []playError{}}

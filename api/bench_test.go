@@ -31,7 +31,7 @@ func (instant) Batch(_ context.Context, videoIDs []string) ([]int64, time.Time, 
 	return make([]int64, len(videoIDs)), time.Unix(1_700_000_000, 0), nil
 }
 
-func BenchmarkHandler(b *testing.B) {
+func BenchmarkPlaysAndViewers(b *testing.B) {
 	h := api.Handler(api.Options{
 		Recorder:    instant{},
 		Lookup:      instant{},
@@ -45,7 +45,6 @@ func BenchmarkHandler(b *testing.B) {
 		plays[i] = fmt.Sprintf(`{"video_id":"10001","viewer_id":"u%d"}`, i)
 	}
 	for _, bench := range []struct{ name, method, path, body string }{
-		{"play", http.MethodPost, "/v1/videos/10001/play", `{"viewer_id":"u1"}`},
 		{"plays", http.MethodPost, "/v1/plays", `{"plays":[` + strings.Join(plays, ",") + `]}`},
 		{"viewers", http.MethodGet, "/v1/videos/10001/viewers", ""},
 	} {

@@ -97,11 +97,12 @@ type Options struct {
 type api struct {
 	Options
 	metrics *metrics
+	batches chan struct{} // has an element for each batch of plays that is being recorded
 }
 
 // Handler serves all public routes. It panics when its metrics are registered already.
 func Handler(o Options) http.Handler {
-	a := &api{o, newMetrics(o.Registerer)}
+	a := &api{o, newMetrics(o.Registerer), make(chan struct{}, maxBatches)}
 	mux := http.NewServeMux()
 	for path, m := range a.routes() {
 		a.route(mux, path, m)

@@ -30,6 +30,7 @@ func lookupCached(ctx context.Context, r *Runner) (_ report.Table, err error) {
 		return report.Table{}, err
 	}
 	t := m.table("cached", fmt.Sprintf("lookups of %d videos", m.set.Videos))
+	t.Notes = []string{players[0].note(players[1])}
 	t.Bars = []report.Bar{{Measure: "lookups per second, ours ÷ constant", Value: players[0].rate() / players[1].rate(), AtLeast: true, Limit: 0.85}}
 	return t, nil
 }

@@ -151,6 +151,21 @@ func (p *player) redisCPU() float64 {
 	return p.median(func(l loaded) float64 { return report.MS(l.redis) * µs / l.plays })
 }
 
+// cpu is what one play costs the machine: on one that is busy with nothing
+// else, the rate is its cores divided by this.
+func (p *player) cpu() float64 {
+	return p.median(func(l loaded) float64 { return report.MS(l.redis+l.server+l.CPU) * µs / l.plays })
+}
+
+// note compares by CPU time, which other work on the machine disturbs less.
+func (p *player) note(others ...*player) string {
+	note := "rates by the CPU time of server, Redis and load:"
+	for _, other := range others {
+		note += fmt.Sprintf(" %s ÷ %s %s;", p.name, other.name, report.Number(other.cpu()/p.cpu()))
+	}
+	return note + " other work on the machine disturbs these less"
+}
+
 var loadColumns = []report.Column{
 	{Key: "connections", Title: "connections"},
 	{Key: "per_second", Title: "per second"},

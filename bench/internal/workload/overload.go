@@ -17,9 +17,9 @@ import (
 const (
 	overloadFactor = 5 // times what the server can serve
 	overloadTime   = 30 * time.Second
-	capacityTime   = 5 * time.Second
-	batchSize      = 500    // plays in a request
-	queue          = 10_000 // plays that the product lets wait
+	capacityTime   = 5 * time.Second // of each of three tries, the best of which counts
+	batchSize      = 500             // plays in a request
+	queue          = 10_000          // plays that the product lets wait
 
 	// farAway is the round trip to Redis. It makes Redis's answers, not this
 	// machine's two cores, what plays wait for: no program could offer a
@@ -47,15 +47,18 @@ func overload(ctx context.Context, r *Runner) (_ report.Table, err error) {
 	defer func() { err = errors.Join(err, ours.Close()) }()
 
 	f := newFlood(ours.URL, dataset.Set{Videos: busyVideos})
-	capacity, err := f.capacity(ctx, r.quickly(capacityTime)*2)
-	if err != nil {
-		return report.Table{}, err
+	var o outcome
+	for range 3 {
+		capacity, err := f.capacity(ctx, r.quickly(capacityTime))
+		if err != nil {
+			return report.Table{}, err
+		}
+		o.capacity = max(o.capacity, capacity)
 	}
-	o := outcome{capacity: capacity}
 	var watch sync.WaitGroup
 	ctxWatch, stop := context.WithCancel(ctx)
 	watch.Go(func() { o.memory, o.memoryErr = watchMemory(ctxWatch, ours, r.quickly(time.Second)) })
-	o.offered, err = f.offer(ctx, overloadFactor*capacity, r.quickly(overloadTime))
+	o.offered, err = f.offer(ctx, overloadFactor*o.capacity, r.quickly(overloadTime))
 	stop()
 	watch.Wait()
 	if err := errors.Join(err, o.memoryErr); err != nil {
@@ -83,8 +86,10 @@ func watchMemory(ctx context.Context, p *subject.Process, every time.Duration) (
 			return memory, err
 		}
 		memory = append(memory, stats.Memory)
-		if wait(ctx, every) != nil {
-			return memory, nil // the load is over
+		select {
+		case <-ctx.Done(): // the load is over
+			return memory, nil
+		case <-time.After(every):
 		}
 	}
 }
@@ -128,7 +133,7 @@ func (o outcome) table(r *Runner) report.Table {
 			row("failed", len(failed)*batchSize, failed),
 		},
 		Bars: []report.Bar{
-			{Measure: "offered ÷ what can be recorded", Value: o.offered / o.capacity, AtLeast: true, Limit: 0.95 * overloadFactor},
+			{Measure: "plays offered ÷ recorded", Value: float64(len(o.answers)*batchSize) / float64(recorded), AtLeast: true, Limit: 0.9 * overloadFactor},
 			{Measure: "p99 of a recorded play", Value: ms(taken, 0.99), Limit: report.MS(subject.Deadline), Unit: "ms"},
 			{Measure: "p99 of a refusal", Value: ms(refused, 0.99), Limit: report.MS(farAway), Unit: "ms"},
 			{Measure: "plays neither recorded nor refused", Value: float64(len(failed) * batchSize), Limit: 0},

@@ -44,6 +44,7 @@ func (r *Runner) recordBusy(ctx context.Context, name string, videos int, redisL
 	ours, oneCall, none := players[0], players[1], players[2]
 	t := m.table(name, fmt.Sprintf("plays of %d viewers over %d videos", m.set.Total(), videos))
 	t.Rows = append(t.Rows, limit)
+	t.Notes = []string{ours.note(oneCall, none)}
 	t.Bars = []report.Bar{{Measure: "Redis CPU per play, ours ÷ one call per request", Value: ours.redisCPU() / oneCall.redisCPU(), Limit: redisLimit}}
 	if videos == busyVideos {
 		t.Bars = append(t.Bars,

@@ -1,0 +1,77 @@
+package api_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"testing/iotest"
+
+	"headcount/api"
+)
+
+// Batches beyond those in work are refused without reading them; single plays
+// are not held up by batches.
+func TestPlaysTooManyAtATime(t *testing.T) {
+	t.Parallel()
+	const most = 64
+	entered, release := make(chan struct{}), make(chan struct{})
+	store := newStore()
+	store.hook = func(context.Context) error {
+		entered <- struct{}{}
+		<-release
+		return nil
+	}
+	h := api.Handler(options(store))
+	var inWork sync.WaitGroup
+	answers := make([]answer, most)
+	for i := range most {
+		inWork.Go(func() { answers[i] = send(t, h, http.MethodPost, "/v1/plays", playsBody(1)) })
+		<-entered
+	}
+	unread := iotest.ErrReader(errors.New("the body was read"))
+	res := serve(h, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/plays", unread))
+	checkProblem(t, res, http.StatusServiceUnavailable, "too many batches at a time, try again")
+	checkHeaders(t, res, map[string]string{"Retry-After": "1"})
+
+	var single answer
+	inWork.Go(func() { single = send(t, h, http.MethodPost, "/v1/videos/10001/play", `{"viewer_id":"u1"}`) })
+	<-entered
+	close(release)
+	inWork.Wait()
+	for i, res := range append(answers, single) {
+		if res.status != http.StatusOK {
+			t.Errorf("request %d of those in work: status = %d, want 200", i, res.status)
+		}
+	}
+	store.hook = nil
+	if res := send(t, h, http.MethodPost, "/v1/plays", playsBody(1)); res.status != http.StatusOK {
+		t.Errorf("a batch after those in work: status = %d, want 200", res.status)
+	}
+}
+
+// Bodies that come slowly hold up nobody: a batch counts once it has been read.
+func TestPlaysOfSlowClientsKeepNobodyOut(t *testing.T) {
+	t.Parallel()
+	h := api.Handler(options(newStore()))
+	var slow sync.WaitGroup
+	var clients []*io.PipeWriter
+	for range 64 {
+		body, client := io.Pipe()
+		clients = append(clients, client)
+		slow.Go(func() {
+			serve(h, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/plays", body))
+		})
+		_, _ = client.Write([]byte("{")) // returns when the handler has read it
+	}
+	if res := send(t, h, http.MethodPost, "/v1/plays", playsBody(1)); res.status != http.StatusOK {
+		t.Errorf("a batch beside 64 slow ones: status = %d, want 200", res.status)
+	}
+	for _, client := range clients {
+		_ = client.Close()
+	}
+	slow.Wait()
+}
