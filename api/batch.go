@@ -13,7 +13,7 @@ import (
 // recording needs.
 const maxBatches = 64
 
-var errTooManyBatches = newProblem(http.StatusServiceUnavailable, "too many batches at a time, try again")
+var errTooManyBatches = unavailable("too many batches at a time, try again")
 
 // maxBatch is how many videos one lookup may ask for.
 const maxBatch = 200
@@ -49,7 +49,7 @@ func (a *api) plays(w http.ResponseWriter, r *http.Request) error {
 	}
 	recordedAt, errs := a.playAll(r, body)
 	answer := playsAnswer{RecordedAt: recordedAt, BeatAfter: a.beatAfter(), Errors: []playError{}}
-	var unavailable error
+	var failed error
 	for i, err := range errs {
 		if err == nil {
 			answer.Recorded++
@@ -58,14 +58,14 @@ func (a *api) plays(w http.ResponseWriter, r *http.Request) error {
 		p := a.problemFor(err)
 		switch p.Status {
 		case http.StatusServiceUnavailable:
-			unavailable = err
+			failed = err
 		case http.StatusTooManyRequests:
 			a.metrics.refused[full].Inc()
 		}
 		answer.Errors = append(answer.Errors, playError{i, p.Detail})
 	}
-	if unavailable != nil && answer.Recorded == 0 {
-		return unavailable
+	if failed != nil && answer.Recorded == 0 {
+		return failed
 	}
 	return writeJSON(w, answer)
 }

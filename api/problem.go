@@ -54,7 +54,12 @@ func (a *api) problemFor(err error) *problem {
 	if _, ok := errors.AsType[videoFull](err); ok {
 		return tooMany(a.beatAfter(), "the video has as many viewers as it may have")
 	}
-	p := newProblem(http.StatusServiceUnavailable, "the count store is unavailable, try again")
+	return unavailable("the count store is unavailable, try again")
+}
+
+// unavailable is the answer to what may well be done when it is tried again.
+func unavailable(detail string) *problem {
+	p := newProblem(http.StatusServiceUnavailable, detail)
 	p.retryAfter = 1 // a Redis failover or a full queue is often over by then
 	return p
 }

@@ -48,7 +48,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		batch: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "headcount_record_batch_size",
 			Help:    "Plays and leaves that travelled to Redis in one write.",
-			Buckets: prometheus.ExponentialBuckets(1, 2, 13),
+			Buckets: prometheus.ExponentialBuckets(1, 2, 15),
 		}),
 	}
 }
