@@ -96,13 +96,19 @@ type Options struct {
 
 type api struct {
 	Options
-	metrics *metrics
-	batches chan struct{} // has an element for each batch of plays that is being recorded
+	metrics      *metrics
+	cacheControl string        // of a count that is known
+	batches      chan struct{} // has an element for each batch of plays that is being recorded
 }
 
 // Handler serves all public routes. It panics when its metrics are registered already.
 func Handler(o Options) http.Handler {
-	a := &api{o, newMetrics(o.Registerer), make(chan struct{}, maxBatches)}
+	a := &api{
+		Options:      o,
+		metrics:      newMetrics(o.Registerer),
+		cacheControl: cacheControl(o.CacheFor),
+		batches:      make(chan struct{}, maxBatches),
+	}
 	mux := http.NewServeMux()
 	for path, m := range a.routes() {
 		a.route(mux, path, m)

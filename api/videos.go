@@ -72,9 +72,17 @@ func (a *api) viewers(w http.ResponseWriter, r *http.Request) error {
 // allowCaching lets caches hold a count that is known. One that is not may be
 // known a moment later.
 func (a *api) allowCaching(w http.ResponseWriter, asOf time.Time) {
-	if seconds := int64(a.CacheFor / time.Second); seconds > 0 && !asOf.IsZero() {
-		w.Header().Set("Cache-Control", fmt.Sprintf("public, max-age=%d", seconds))
+	if a.cacheControl != "" && !asOf.IsZero() {
+		w.Header().Set("Cache-Control", a.cacheControl)
 	}
+}
+
+// cacheControl is the header of an answer that may be cached, "" if none may.
+func cacheControl(d time.Duration) string {
+	if d < time.Second {
+		return ""
+	}
+	return fmt.Sprintf("public, max-age=%d", int64(d/time.Second))
 }
 
 func wholeSeconds(t time.Time) *time.Time {

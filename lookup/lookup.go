@@ -85,6 +85,11 @@ func (l *Lookup) Viewers(ctx context.Context, videoID string) (viewers int64, as
 		l.metrics.observe(time.Now(), rejected)
 		return 0, time.Time{}, err
 	}
+	start := time.Now()
+	if last, fresh := l.remembered(videoID, start); fresh {
+		l.metrics.observe(start, cached)
+		return last.viewers, last.asOf, nil
+	}
 	counts, asOf, err := l.find(ctx, []string{videoID})
 	if err != nil {
 		return 0, time.Time{}, err
@@ -114,8 +119,7 @@ func (l *Lookup) find(ctx context.Context, videoIDs []string) (viewers []int64, 
 		if _, twice := found[id]; twice {
 			continue
 		}
-		last, known := l.known.GetIfPresent(id)
-		if known && time.Since(last.tried) < l.o.Cache && time.Since(last.read) < l.o.CountTTL {
+		if last, fresh := l.remembered(id, start); fresh {
 			found[id] = answer{last, cached}
 			continue
 		}
@@ -143,6 +147,12 @@ func (l *Lookup) find(ctx context.Context, videoIDs []string) (viewers []int64, 
 	}
 	l.metrics.took(start)
 	return viewers, asOf, nil
+}
+
+// remembered returns what may be answered without asking Redis.
+func (l *Lookup) remembered(videoID string, now time.Time) (last value, fresh bool) {
+	last, known := l.known.GetIfPresent(videoID)
+	return last, known && now.Sub(last.tried) < l.o.Cache && now.Sub(last.read) < l.o.CountTTL
 }
 
 // answer is a value and how it was come by.

@@ -21,17 +21,18 @@ const (
 )
 
 type metrics struct {
-	lookups  *prometheus.CounterVec
+	lookups  map[outcome]prometheus.Counter
 	duration prometheus.Histogram
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
 	f := promauto.With(reg)
+	lookups := f.NewCounterVec(prometheus.CounterOpts{
+		Name: "headcount_lookups_total",
+		Help: "Lookups by outcome: hit (from the count key), cached (from memory), computed (no count key, so the video was counted), missing (0: no count key and no viewers), stale (the last known value, as Redis did not answer), failed, rejected (bad id).",
+	}, []string{"outcome"})
 	m := &metrics{
-		lookups: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "headcount_lookups_total",
-			Help: "Lookups by outcome: hit (from the count key), cached (from memory), computed (no count key, so the video was counted), missing (0: no count key and no viewers), stale (the last known value, as Redis did not answer), failed, rejected (bad id).",
-		}, []string{"outcome"}),
+		lookups: make(map[outcome]prometheus.Counter),
 		duration: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "headcount_lookup_duration_seconds",
 			Help:    "Time to answer a lookup, of one video or of several.",
@@ -39,7 +40,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	for _, o := range []outcome{hit, cached, computed, missing, stale, failed, rejected} {
-		m.lookups.WithLabelValues(string(o)) // from the start, or an alert on its rate misses the first
+		m.lookups[o] = lookups.WithLabelValues(string(o)) // from the start, or an alert on its rate misses the first
 	}
 	return m
 }
@@ -51,7 +52,7 @@ func (m *metrics) observe(start time.Time, o outcome) {
 }
 
 // count counts one video's outcome.
-func (m *metrics) count(o outcome) { m.lookups.WithLabelValues(string(o)).Inc() }
+func (m *metrics) count(o outcome) { m.lookups[o].Inc() }
 
 // took is for a call, whatever the number of videos in it.
 func (m *metrics) took(start time.Time) { m.duration.Observe(time.Since(start).Seconds()) }
