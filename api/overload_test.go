@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync"
 	"testing"
 	"testing/iotest"
@@ -42,7 +43,7 @@ func TestPlaysTooManyAtATime(t *testing.T) {
 	<-entered
 	close(release)
 	inWork.Wait()
-	for i, res := range append(answers, single) {
+	for i, res := range slices.Concat(answers, []answer{single}) {
 		if res.status != http.StatusOK {
 			t.Errorf("request %d of those in work: status = %d, want 200", i, res.status)
 		}
