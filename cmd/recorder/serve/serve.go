@@ -38,16 +38,7 @@ func Service(ctx context.Context, p *program.Program) error {
 	c := p.Config.Config()
 	// Redis may take its time-out once, and once more for a repeat.
 	timeout := 2 * c.Redis.Timeout
-	counter := aggregator.New(reads, aggregator.Options{
-		Keys:     p.Keys(),
-		Window:   c.Window,
-		KeyTTL:   c.KeyTTL,
-		CountTTL: c.CountTTL,
-		Logger:   p.Log,
-	})
-	p.OnChange(func(c config.Config) { counter.SetWindow(c.Window) })
-
-	lookups, err := newLookup(p, reads, counter, timeout)
+	lookups, err := newLookup(p, reads, timeout)
 	if err != nil {
 		return err
 	}
@@ -64,15 +55,7 @@ func Service(ctx context.Context, p *program.Program) error {
 		return err
 	}
 	public := api.Handler(api.Options{
-		Recorder: recorder.New(plays, recorder.Options{
-			Keys:       p.Keys(),
-			KeyTTL:     c.KeyTTL,
-			CountTTL:   c.CountTTL,
-			Timeout:    timeout,
-			MaxViewers: c.Recorder.MaxViewers,
-			Logger:     p.Log,
-			Registerer: p.Metrics,
-		}),
+		Recorder:    newRecorder(p, plays, timeout),
 		Lookup:      lookups,
 		Tokens:      tokens,
 		BeatAfter:   func() time.Duration { return p.Config.Config().BeatAfter() },
@@ -93,7 +76,20 @@ func Service(ctx context.Context, p *program.Program) error {
 	)
 }
 
-func newLookup(p *program.Program, rdb redis.UniversalClient, counter lookup.Counter, timeout time.Duration) (*lookup.Lookup, error) {
+func newRecorder(p *program.Program, rdb redis.UniversalClient, timeout time.Duration) *recorder.Recorder {
+	c := p.Config.Config()
+	return recorder.New(rdb, recorder.Options{
+		Keys:       p.Keys(),
+		KeyTTL:     c.KeyTTL,
+		CountTTL:   c.CountTTL,
+		Timeout:    timeout,
+		MaxViewers: c.Recorder.MaxViewers,
+		Logger:     p.Log,
+		Registerer: p.Metrics,
+	})
+}
+
+func newLookup(p *program.Program, rdb redis.UniversalClient, timeout time.Duration) (*lookup.Lookup, error) {
 	c := p.Config.Config()
 	o := lookup.Options{
 		Keys:       p.Keys(),
@@ -103,6 +99,14 @@ func newLookup(p *program.Program, rdb redis.UniversalClient, counter lookup.Cou
 		Registerer: p.Metrics,
 	}
 	if c.Lookup.OnMiss == "compute" {
+		counter := aggregator.New(rdb, aggregator.Options{
+			Keys:     p.Keys(),
+			Window:   c.Window,
+			KeyTTL:   c.KeyTTL,
+			CountTTL: c.CountTTL,
+			Logger:   p.Log,
+		})
+		p.OnChange(func(c config.Config) { counter.SetWindow(c.Window) })
 		o.Counter = counter
 	}
 	return lookup.New(rdb, o)
