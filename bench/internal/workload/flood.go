@@ -59,33 +59,6 @@ func newFlood(url string, set dataset.Set) *flood {
 	}}
 }
 
-// capacity is how many plays a second are recorded while more than enough are
-// waiting all the time.
-func (f *flood) capacity(ctx context.Context, d time.Duration) (float64, error) {
-	const senders = 3 * queue / batchSize // some wait, some are in flight, and some are about to be
-	until := time.Now().Add(d)
-	var all sync.WaitGroup
-	for range senders {
-		all.Go(func() {
-			for time.Now().Before(until) && ctx.Err() == nil {
-				if taken := f.send(ctx); !taken {
-					_ = wait(ctx, 10*time.Millisecond)
-				}
-			}
-		})
-	}
-	all.Wait()
-	taken := 0
-	for _, a := range f.answers {
-		if a.err != nil {
-			return 0, a.err
-		}
-		taken += a.Recorded
-	}
-	f.answers = nil
-	return float64(taken) / d.Seconds(), nil
-}
-
 // offer sends that many plays a second for a time, however long the answers
 // take, and returns how many a second it was.
 func (f *flood) offer(ctx context.Context, rate float64, d time.Duration) (float64, error) {
@@ -110,7 +83,7 @@ func (f *flood) offer(ctx context.Context, rate float64, d time.Duration) (float
 }
 
 // send sends one batch and notes its answer.
-func (f *flood) send(ctx context.Context) (taken bool) {
+func (f *flood) send(ctx context.Context) {
 	f.mu.Lock()
 	batch := f.sent
 	f.sent++
@@ -122,7 +95,6 @@ func (f *flood) send(ctx context.Context) (taken bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.answers = append(f.answers, a)
-	return r.Recorded > 0
 }
 
 func (f *flood) body(batch int) []byte {
