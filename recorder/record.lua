@@ -6,19 +6,27 @@
 local now = redis.call('TIME')[1]
 local most = tonumber(ARGV[2])
 local room = most > 0 and most - redis.call('HLEN', KEYS[1])
-local known = room and room < #ARGV - 2 and redis.call('HMGET', KEYS[1], unpack(ARGV, 3))
-local seen, refused, joined = {}, {}, {}
-for i = 3, #ARGV do
-  local viewer = ARGV[i]
-  if known and not known[i - 2] and not joined[viewer] then
-    joined[viewer] = room > 0
-    room = room - 1
-  end
-  if joined[viewer] == false then
-    refused[#refused + 1] = i - 2
-  else
-    seen[#seen + 1] = viewer
+local seen, refused = {}, {}
+if not room or room >= #ARGV - 2 then -- whoever they are
+  for i = 3, #ARGV do
+    seen[#seen + 1] = ARGV[i]
     seen[#seen + 1] = now
+  end
+else
+  local known = redis.call('HMGET', KEYS[1], unpack(ARGV, 3))
+  local joined = {} -- new viewer -> whether there was room
+  for i = 3, #ARGV do
+    local viewer = ARGV[i]
+    if not known[i - 2] and joined[viewer] == nil then
+      joined[viewer] = room > 0
+      room = room - 1
+    end
+    if joined[viewer] == false then
+      refused[#refused + 1] = i - 2
+    else
+      seen[#seen + 1] = viewer
+      seen[#seen + 1] = now
+    end
   end
 end
 local added = 0

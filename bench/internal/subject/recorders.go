@@ -24,6 +24,8 @@ var (
 	errNotMeasured = errors.New("not measured")
 )
 
+const anyNumber = 0 // of viewers in a video
+
 // oneCall runs the product's script once for every play. It leaves out what
 // the measured plays do not need: setting the count of a new video.
 type oneCall struct {
@@ -36,7 +38,7 @@ func (o oneCall) Play(ctx context.Context, videoID, viewerID string) (int64, err
 		return 0, err
 	}
 	ttl := strconv.FormatInt(int64(dataset.KeyTTL/time.Second), 10)
-	reply, err := recordScript.Run(ctx, o.rdb, []string{o.keys.Online(videoID)}, ttl, viewerID).Int64Slice()
+	reply, err := recordScript.Run(ctx, o.rdb, []string{o.keys.Online(videoID)}, ttl, anyNumber, viewerID).Int64Slice()
 	if err != nil {
 		return 0, err
 	}
