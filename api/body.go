@@ -49,14 +49,16 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64) ([]byte, erro
 	if !isJSON(r.Header.Get("Content-Type")) {
 		return nil, newProblem(http.StatusUnsupportedMediaType, "Content-Type: must be application/json or text/plain")
 	}
-	data, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var data bytes.Buffer
+	data.Grow(int(bodySize(r, limit)) + bytes.MinRead) // so that it need not be copied as it grows
+	_, err := data.ReadFrom(http.MaxBytesReader(w, r.Body, limit))
 	if _, ok := errors.AsType[*http.MaxBytesError](err); ok {
 		return nil, newProblem(http.StatusRequestEntityTooLarge, fmt.Sprintf("body: larger than %d bytes", limit))
 	}
 	if err != nil {
 		return nil, badRequest("body: could not be read to its end")
 	}
-	return data, nil
+	return data.Bytes(), nil
 }
 
 // isJSON accepts text/plain too: it is what navigator.sendBeacon can send to

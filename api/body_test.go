@@ -210,7 +210,7 @@ var details = regexp.MustCompile(`^(` +
 	`|not JSON at byte N|must be a JSON object|data after the JSON object, near byte N` +
 	`|unknown field near byte N; known: viewer_id, recorded_at, token` +
 	`|not UTF-8 at byte N|half of a surrogate pair at byte N)` +
-	`|(viewer_id|token): (must be a string|given twice)` +
+	`|viewer_id: missing or empty|(viewer_id|token): (must be a string|given twice)` +
 	`|recorded_at: (must be a time in Unix seconds, a whole number from N to N|given twice))$`)
 
 var numbers = regexp.MustCompile(`(byte|from|to) \d+`)
@@ -221,6 +221,7 @@ func FuzzBody(f *testing.F) {
 		`{"viewer_id":"u1","recorded_at":1e999}`, `{"viewer_id":"\ud83d\ude00"}`, `{"viewer_id":"\ud83d"}`,
 		`{"viewer_id":"\\u"}`, `{"viewer_id":"a","viewer_id":"b"}`, `{"secret":1}`, `{"viewer_id":"u1"}{`,
 		"{\"viewer_id\":\"\xff\"}", `{"viewer_id":{"a":[{}]}}`, `{"viewer_id":"u1",}`,
+		`{"viewer_id":""`, `{"viewer_id":"","token":"a.b.c"}`,
 		`{"token":"a.b.c"}`, `{"viewer_id":"u1","token":null}`, `{"viewer_id":"u1","token":{}}`, `{"token":"a","token":"b"}`,
 	} {
 		f.Add([]byte(seed))

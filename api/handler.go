@@ -53,9 +53,6 @@ type Limiter interface {
 	// still record, or none and returns how long until it may record so many.
 	Take(client netip.Addr, n int) (wait time.Duration)
 
-	// Wait returns how long until the client may record anything.
-	Wait(client netip.Addr) time.Duration
-
 	// Burst is the most that can be taken at once.
 	Burst() int
 }
@@ -82,8 +79,8 @@ type Options struct {
 	// seconds. Less than a second: not at all.
 	CacheFor time.Duration
 
-	// Limiter bounds what a client may record, and ClientAddr, which it needs,
-	// tells a request's client. Nil: no limit.
+	// Limiter bounds what a client may record; nil: no limit. ClientAddr tells the
+	// address that stands for a request's client; nil: all are one client.
 	Limiter    Limiter
 	ClientAddr func(*http.Request) netip.Addr
 
@@ -97,7 +94,8 @@ type Options struct {
 type api struct {
 	Options
 	metrics      *metrics
-	cacheControl string        // of a count that is known
+	cacheControl string // of a count that is known
+	reading      reading
 	batches      chan struct{} // has an element for each batch of plays that is being recorded
 }
 
@@ -107,6 +105,7 @@ func Handler(o Options) http.Handler {
 		Options:      o,
 		metrics:      newMetrics(o.Registerer),
 		cacheControl: cacheControl(o.CacheFor),
+		reading:      reading{byClient: make(map[netip.Addr]int64)},
 		batches:      make(chan struct{}, maxBatches),
 	}
 	mux := http.NewServeMux()

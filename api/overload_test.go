@@ -3,7 +3,6 @@ package api_test
 import (
 	"context"
 	"errors"
-	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -50,27 +49,4 @@ func TestPlaysTooManyAtATime(t *testing.T) {
 	if res := send(t, h, http.MethodPost, "/v1/plays", playsBody(1)); res.status != http.StatusOK {
 		t.Errorf("a batch after those in work: status = %d, want 200", res.status)
 	}
-}
-
-// Bodies that come slowly hold up nobody: a batch counts once it has been read.
-func TestPlaysOfSlowClientsKeepNobodyOut(t *testing.T) {
-	t.Parallel()
-	h := api.Handler(options(newStore()))
-	var slow sync.WaitGroup
-	var clients []*io.PipeWriter
-	for range 64 {
-		body, client := io.Pipe()
-		clients = append(clients, client)
-		slow.Go(func() {
-			serve(h, httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/plays", body))
-		})
-		_, _ = client.Write([]byte("{")) // returns when the handler has read it
-	}
-	if res := send(t, h, http.MethodPost, "/v1/plays", playsBody(1)); res.status != http.StatusOK {
-		t.Errorf("a batch beside 64 slow ones: status = %d, want 200", res.status)
-	}
-	for _, client := range clients {
-		_ = client.Close()
-	}
-	slow.Wait()
 }

@@ -76,18 +76,6 @@ func (l *Limiter) Take(addr netip.Addr, n int) (wait time.Duration) {
 	return l.wait(b, now, n)
 }
 
-// Wait is how long until the address's bucket has a token: 0 when it has.
-func (l *Limiter) Wait(addr netip.Addr) time.Duration {
-	if l.buckets == nil {
-		return 0
-	}
-	b, now := l.bucket(addr), time.Now()
-	if b.TokensAt(now) >= 1 {
-		return 0
-	}
-	return l.wait(b, now, 1)
-}
-
 // wait is in whole milliseconds, and at least one. A reservation would tell it
 // too, but giving one back while others are made loses tokens.
 func (l *Limiter) wait(b *rate.Limiter, now time.Time, n int) time.Duration {

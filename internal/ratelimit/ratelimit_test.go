@@ -73,35 +73,11 @@ func TestAllOrNothing(t *testing.T) {
 	})
 }
 
-func TestWait(t *testing.T) {
-	t.Parallel()
-	inBubble(t, ratelimit.Options{PerSecond: 10, Burst: 2}, func(t *testing.T, l *ratelimit.Limiter) {
-		for _, tt := range []struct {
-			take int
-			want time.Duration
-		}{{0, 0}, {1, 0}, {1, 100 * time.Millisecond}} {
-			wantTake(t, l, alice, tt.take, 0)
-			for range 2 { // asking takes nothing
-				if got := l.Wait(alice); got != tt.want {
-					t.Errorf("Wait after %d were taken = %v, want %v", tt.take, got, tt.want)
-				}
-			}
-		}
-		after(60 * time.Millisecond)
-		if got, want := l.Wait(alice), 40*time.Millisecond; got != want {
-			t.Errorf("Wait = %v, want %v", got, want)
-		}
-	})
-}
-
 func TestNoLimit(t *testing.T) {
 	t.Parallel()
 	inBubble(t, ratelimit.Options{}, func(t *testing.T, l *ratelimit.Limiter) {
 		for range 1000 {
 			wantTake(t, l, alice, l.Burst(), 0)
-		}
-		if got := l.Wait(alice); got != 0 {
-			t.Errorf("Wait = %v, want 0", got)
 		}
 	})
 }

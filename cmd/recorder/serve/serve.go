@@ -4,6 +4,8 @@ package serve
 
 import (
 	"context"
+	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -54,6 +56,7 @@ func Service(ctx context.Context, p *program.Program) error {
 	if err != nil {
 		return err
 	}
+	proxies := clientip.Resolver{Trusted: c.TrustedProxies()}
 	public := api.Handler(api.Options{
 		Recorder:    newRecorder(p, plays, timeout),
 		Lookup:      lookups,
@@ -62,7 +65,7 @@ func Service(ctx context.Context, p *program.Program) error {
 		CORSOrigins: c.Recorder.CORSOrigins,
 		CacheFor:    countCacheFor,
 		Limiter:     limiter,
-		ClientAddr:  clientip.Resolver{Trusted: c.TrustedProxies()}.Addr,
+		ClientAddr:  func(r *http.Request) netip.Addr { return ratelimit.Client(proxies.Addr(r)) },
 		Timeout:     2 * timeout, // a write in flight, and then our own
 		Registerer:  p.Metrics,
 	})
