@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"strings"
+	"sync"
 )
 
 // Tokens verifies play tokens.
@@ -21,7 +22,7 @@ var errNoViewer = badRequest("%s: missing or empty", fieldViewerID)
 // for. The body's token outweighs the header's.
 func (a *api) viewer(r *http.Request, videoID string, body viewerBody) (string, error) {
 	if a.Tokens != nil {
-		return a.verify(cmp.Or(body.token, bearer(r)), videoID, body.viewerID)
+		return a.claimOf(cmp.Or(body.token, bearer(r))).allows(videoID, body.viewerID)
 	}
 	if body.viewerID == "" {
 		return "", errNoViewer
@@ -29,30 +30,50 @@ func (a *api) viewer(r *http.Request, videoID string, body viewerBody) (string, 
 	return body.viewerID, nil
 }
 
-// verify returns the viewer that the token was signed for, who must be the one
-// that is claimed unless that is empty.
-func (a *api) verify(token, videoID, claimed string) (viewerID string, err error) {
+// claim is what a token was signed for, or why it is none.
+type claim struct {
+	videoID, viewerID string
+	err               error
+}
+
+func (a *api) claimOf(token string) claim {
 	if token == "" {
-		return "", newProblem(http.StatusUnauthorized, "token: missing; it goes into the header, as Authorization: Bearer, or into the body")
+		return claim{err: newProblem(http.StatusUnauthorized, "token: missing; it goes into the header, as Authorization: Bearer, or into the body")}
 	}
-	signedVideo, signedViewer, err := a.Tokens.Verify(token)
+	videoID, viewerID, err := a.Tokens.Verify(token)
+	if err != nil {
+		return claim{err: newProblem(http.StatusUnauthorized, "token: "+err.Error())}
+	}
+	return claim{videoID: videoID, viewerID: viewerID}
+}
+
+// allows returns the viewer that the token was signed for, who must be the one
+// that is named unless that is empty.
+func (c claim) allows(videoID, named string) (viewerID string, err error) {
 	switch {
-	case err != nil:
-		return "", newProblem(http.StatusUnauthorized, "token: "+err.Error())
-	case signedVideo != videoID:
+	case c.err != nil:
+		return "", c.err
+	case c.videoID != videoID:
 		return "", newProblem(http.StatusForbidden, "token: for another video (vid)")
-	case claimed != "" && claimed != signedViewer:
+	case named != "" && named != c.viewerID:
 		return "", newProblem(http.StatusForbidden, "token: for another viewer (sub)")
 	}
-	return signedViewer, nil
+	return c.viewerID, nil
 }
 
 // verified returns the plays of a batch that their tokens allow, and where each
 // stands in the batch. It notes in errs why the others are not among them.
 func (a *api) verified(r *http.Request, body playsBody, errs []error) (allowed playsBody, places []int) {
 	header := bearer(r)
+	verify := sync.OnceValue(func() claim { return a.claimOf(header) }) // for all plays without one of their own
 	for i, videoID := range body.videoIDs {
-		viewerID, err := a.verify(cmp.Or(body.tokens[i], header), videoID, body.viewerIDs[i])
+		var c claim
+		if body.tokens[i] != "" {
+			c = a.claimOf(body.tokens[i])
+		} else {
+			c = verify()
+		}
+		viewerID, err := c.allows(videoID, body.viewerIDs[i])
 		if err != nil {
 			errs[i] = err
 			continue

@@ -5,7 +5,9 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -30,8 +32,8 @@ type key struct {
 	verify any // []byte for HS256, ed25519.PublicKey for EdDSA
 }
 
-// Len is how many keys there are.
-func (k *Keys) Len() int { return len(k.byID) }
+// IDs are the kids of the keys, sorted. They are no secrets.
+func (k *Keys) IDs() []string { return slices.Sorted(maps.Keys(k.byID)) }
 
 // AddList adds keys and returns what is wrong with which entry, counted from 1.
 func (k *Keys) AddList(entries []string) []error {
@@ -49,6 +51,10 @@ func (k *Keys) AddList(entries []string) []error {
 // without a key is a mistake: whoever names one wants tokens.
 func (k *Keys) AddFile(path string) []error {
 	content, err := os.ReadFile(path)
+	var failed *os.PathError
+	if errors.As(err, &failed) { // without the path, in whose place a key may have been given
+		return []error{failed.Err}
+	}
 	if err != nil {
 		return []error{err}
 	}

@@ -137,7 +137,7 @@ func TestRefusedPlayKeys(t *testing.T) {
 		"HEADCOUNT_AUTH_PLAY_KEYS=" + sharedKey + ",k:HS256:aHVudGVyMg==": "HEADCOUNT_AUTH_PLAY_KEYS: auth.play_keys: entry 2: a secret of 7 bytes; HS256 needs at least 32",
 		"HEADCOUNT_AUTH_PLAY_KEYS=hunter2":                                "HEADCOUNT_AUTH_PLAY_KEYS: auth.play_keys: entry 1: not of the form kid:HS256:<base64> or kid:EdDSA:<base64>",
 		"HEADCOUNT_AUTH_PLAY_KEYS_FILE=" + empty:                          "HEADCOUNT_AUTH_PLAY_KEYS_FILE: auth.play_keys_file: the file has no key",
-		"HEADCOUNT_AUTH_PLAY_KEYS_FILE=/nowhere/keys":                     "HEADCOUNT_AUTH_PLAY_KEYS_FILE: auth.play_keys_file: open /nowhere/keys: no such file or directory",
+		"HEADCOUNT_AUTH_PLAY_KEYS_FILE=/nowhere/keys":                     "HEADCOUNT_AUTH_PLAY_KEYS_FILE: auth.play_keys_file: no such file or directory",
 	} {
 		for _, args := range [][]string{nil, {"--check-config"}} {
 			var out bytes.Buffer

@@ -76,7 +76,7 @@ func (c Config) checkRedis(r *report) {
 		r.server("redis.addrs", i+1, addr)
 	}
 	r.number("redis.db", c.Redis.DB, 0, math.MaxInt)
-	r.between("redis.timeout", c.Redis.Timeout, time.Millisecond, time.Minute)
+	r.between("redis.timeout", c.Redis.Timeout, time.Millisecond, 10*time.Second)
 }
 
 func (c Config) checkServices(r *report) {

@@ -3,6 +3,8 @@ package serve
 import (
 	"errors"
 
+	"go.uber.org/zap"
+
 	"headcount/api"
 	"headcount/auth"
 	"headcount/internal/config"
@@ -34,13 +36,17 @@ func readKeys(c config.Auth) (keys *auth.Keys, listed, filed []error) {
 }
 
 // playTokens verifies play tokens. It is nil without keys: nobody needs a token.
-func playTokens(c config.Auth) (api.Tokens, error) {
+// Which of the two it is stands in the log, as a variable that is empty by mistake
+// lets everybody in.
+func playTokens(c config.Auth, log *zap.Logger) (api.Tokens, error) {
 	keys, listed, filed := readKeys(c)
 	if err := errors.Join(append(listed, filed...)...); err != nil { // the file has changed since it was checked
 		return nil, err
 	}
-	if keys.Len() == 0 {
+	if len(keys.IDs()) == 0 {
+		log.Info("plays need no token: auth.play_keys and auth.play_keys_file are empty")
 		return nil, nil
 	}
+	log.Info("plays need a token", zap.Strings("kids", keys.IDs()))
 	return auth.New(auth.Options{Keys: keys}), nil
 }

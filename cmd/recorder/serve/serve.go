@@ -52,7 +52,7 @@ func Service(ctx context.Context, p *program.Program) error {
 	}
 	defer limiter.Close()
 
-	tokens, err := playTokens(c.Auth)
+	tokens, err := playTokens(c.Auth, p.Log)
 	if err != nil {
 		return err
 	}
