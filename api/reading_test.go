@@ -34,7 +34,7 @@ func TestBodiesThatNeverEndKeepOthersIn(t *testing.T) {
 			_, _ = writer.Write([]byte(playsBody(1)))
 			_ = writer.Close()
 		}()
-		defer body.Close()
+		defer func() { _ = body.Close() }()
 		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/v1/plays", body)
 		r.RemoteAddr = client
 		return serve(h, r)
