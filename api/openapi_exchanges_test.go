@@ -131,6 +131,7 @@ var exchanges = map[string]exchange{
 	"plays, beyond the burst":  {server: narrow, method: "POST", target: "/v1/plays", body: twoPlays, status: 429},
 	"plays, one is too many":   {server: full, method: "POST", target: "/v1/plays", body: `{"plays":[{"video_id":"10001","viewer_id":"u2"}]}`, status: 200, words: "in a batch that is an entry in `errors`."},
 	"plays, token each":        {server: signed, method: "POST", target: "/v1/plays", body: `{"plays":[{"video_id":"10003","token":"10003/u1"},{"video_id":"10004","token":"10004/u1"}]}`, status: 200},
+	"plays, empty viewer":      {server: signed, method: "POST", target: "/v1/plays", body: `{"plays":[{"video_id":"10003","viewer_id":"","token":"10003/u1"}]}`, status: 200},
 	"plays, token of one":      {server: signed, method: "POST", target: "/v1/plays", header: bearerU1, body: twoPlays, status: 200, words: saysEntry},
 	"no such path":             {method: "GET", target: "/v1/nothing", status: 404},
 	"trailing slash":           {method: "POST", target: playPath + "/", body: viewer, status: 404},

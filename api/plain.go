@@ -38,6 +38,7 @@ func plainPlays(data []byte) (body playsBody, ok bool) {
 		viewerID := p.member(fieldViewerID)
 		p.mark('}')
 		body.videoIDs, body.viewerIDs = append(body.videoIDs, videoID), append(body.viewerIDs, viewerID)
+		body.blank = append(body.blank, viewerID == "")
 	}
 	p.mark(']')
 	p.mark('}')

@@ -41,7 +41,7 @@ func TestPlainViewer(t *testing.T) {
 func TestPlainPlays(t *testing.T) {
 	t.Parallel()
 	got, ok := plainPlays([]byte(` {"plays": [{"video_id": "a", "viewer_id": "u1"}, {"video_id":"","viewer_id":"日"} ] }`))
-	want := playsBody{videoIDs: []string{"a", ""}, viewerIDs: []string{"u1", "日"}, tokens: []string{"", ""}}
+	want := playsBody{videoIDs: []string{"a", ""}, viewerIDs: []string{"u1", "日"}, blank: []bool{false, false}, tokens: []string{"", ""}}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(playsBody{})); diff != "" || !ok {
 		t.Errorf("plays (-want +got), ok %t:\n%s", ok, diff)
 	}

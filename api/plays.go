@@ -16,6 +16,7 @@ const (
 // playsBody is the body of a batch of plays: the i-th of each list is of play i.
 type playsBody struct {
 	videoIDs, viewerIDs []string // "": absent
+	blank               []bool   // the viewer's id is given, and empty
 	tokens              []string // "": absent or null
 }
 
@@ -71,12 +72,14 @@ func (p parser) play(body *playsBody) error {
 	}
 	place := fmt.Sprintf("%s[%d].", fieldPlays, index)
 	var videoID, viewerID, token string
+	blank := false
 	err = p.fields(place, []string{fieldVideoID, fieldViewerID, fieldToken}, func(field string, value json.Token) (err error) {
 		switch field {
 		case fieldVideoID:
 			videoID, err = stringField(place+field, value)
 		case fieldViewerID:
 			viewerID, err = stringField(place+field, value)
+			blank = viewerID == ""
 		case fieldToken:
 			token, err = tokenField(place+field, value)
 		}
@@ -84,6 +87,7 @@ func (p parser) play(body *playsBody) error {
 	})
 	body.videoIDs = append(body.videoIDs, videoID)
 	body.viewerIDs = append(body.viewerIDs, viewerID)
+	body.blank = append(body.blank, blank)
 	body.tokens = append(body.tokens, token)
 	return err
 }

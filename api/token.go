@@ -74,6 +74,9 @@ func (a *api) verified(r *http.Request, body playsBody, errs []error) (allowed p
 			c = verify()
 		}
 		viewerID, err := c.allows(videoID, body.viewerIDs[i])
+		if err == nil && body.blank[i] {
+			err = errNoViewer
+		}
 		if err != nil {
 			errs[i] = err
 			continue

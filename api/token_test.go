@@ -164,11 +164,12 @@ func TestPlaysWithTokens(t *testing.T) {
 		`{"video_id":"c","token":"c/u3"},` +
 		`{"video_id":"b","token":"a/u1"},` + // 4
 		`{"video_id":"a","viewer_id":"u1","token":"secret"},` +
-		`{"viewer_id":"u1","token":"a/u1"}]}` // 6
+		`{"viewer_id":"u1","token":"a/u1"},` + // 6
+		`{"video_id":"a","viewer_id":"","token":"a/u1"}]}`
 	refused := func(index int, detail string) string {
 		return fmt.Sprintf(`{"index":%d,"detail":%q}`, index, detail)
 	}
-	always := []string{refused(2, otherViewer), refused(4, otherVideo), refused(5, expiredToken), refused(6, otherVideo)}
+	always := []string{refused(2, otherViewer), refused(4, otherVideo), refused(5, expiredToken), refused(6, otherVideo), refused(7, "viewer_id: missing or empty")}
 	tests := map[string]struct {
 		authorization   string
 		videos, viewers string
@@ -184,7 +185,7 @@ func TestPlaysWithTokens(t *testing.T) {
 			t.Parallel()
 			res, store := sendToken(t, "/v1/plays", tt.authorization, "application/json", plays)
 			want := fmt.Sprintf(`{"recorded":%d,"recorded_at":1700000000,"beat_after":150,"errors":[%s]}`+"\n",
-				7-len(tt.errors), strings.Join(tt.errors, ","))
+				8-len(tt.errors), strings.Join(tt.errors, ","))
 			if diff := cmp.Diff(want, res.body); diff != "" || res.status != http.StatusOK {
 				t.Errorf("answered %d, body (-want +got):\n%s", res.status, diff)
 			}
