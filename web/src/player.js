@@ -1,0 +1,124 @@
+import { backoff, locate, request, usable, warn } from './page.js'
+import { anonymousId } from './store.js'
+import { tabsOf } from './tabs.js'
+
+const counted = new Set() // the players that have said that they play, and not that they left
+let parked // those of a page that was left and may come back from the browser's cache; also tells that it was left
+
+// trackPlayer is for players of any kind: the caller says when it plays, pauses and ends.
+export const trackPlayer = ({ videoId, viewerId, endpoint, token } = {}) => {
+  const known = usable(videoId)
+  if (!known) warn('not a video id: ' + videoId)
+  const anonymous = viewerId == null && !token
+  const viewer = anonymous ? anonymousId() : (viewerId ?? undefined) // without one, it is the token's subject
+  const url = locate(endpoint, 'videos/' + (known && encodeURIComponent(videoId)) + '/')
+  const tabs = tabsOf(url, viewer)
+
+  let playing = false
+  let busy = false // a play is under way
+  let secret // the token sent last
+  let timer
+  let seen = 0 // the viewer's last play by the server's clock
+  let last, wait, failures // when the last beat was sent, how long after it the next is due, how many have failed
+  const reset = () => (last = wait = failures = 0)
+  reset()
+
+  const message = (more) => JSON.stringify({ viewer_id: viewer, token: secret, ...more })
+
+  // A body of text is sent as text/plain, which needs no preflight. keepalive lets it outlive the page.
+  const post = (what, body) => request(url + what, { method: 'POST', body, keepalive: true })
+
+  const beat = async () => {
+    busy = true
+    last = Date.now()
+    tabs.stay(30_000, seen)
+    try {
+      secret = (typeof token == 'function' ? await token() : token) || undefined
+      const answer = await post('play', message())
+      if (answer.ok) {
+        const { recorded_at, beat_after } = await answer.json()
+        seen = Math.max(seen, recorded_at || 0)
+        wait = Math.max(1, beat_after || 150) * 1000
+        failures = 0
+        tabs.stay(2 * wait + 5000, seen)
+      } else if (answer.status < 500 && answer.status != 408 && answer.status != 429) {
+        wait = Infinity // no use in trying again for this play
+        warn(videoId + ' is not counted: answered ' + answer.status)
+      } else throw answer
+    } catch (why) {
+      last = Date.now()
+      wait = backoff(failures++, why)
+      warn(videoId + ' is not counted, trying again: ' + (why.status || why))
+    }
+    busy = false
+    if (counted.has(player)) tick()
+    else if (seen) depart() // it was left in the meantime
+  }
+
+  // tick beats when it is time to. Timers of background tabs come late and clocks are set, so it goes by how long ago
+  // the last beat was, and anybody may call it at any time.
+  const tick = () => {
+    clearTimeout(timer)
+    if (!playing || busy) return
+    const left = wait - Math.abs(Date.now() - last)
+    if (left <= 0) beat()
+    else if (left < 1e9) timer = setTimeout(tick, left)
+  }
+
+  // depart tells the server, unless the viewer watches in another tab. What it sends is guarded by the last play, so
+  // that a viewer seen elsewhere since stays; but a play that may still be under way has no time yet, and only an
+  // anonymous viewer is sure not to be seen elsewhere.
+  const depart = () => {
+    const unsure = busy && anonymous
+    const others = tabs.others(seen)
+    if (others.stay) tabs.stay(-1, others.seen) // the last to go needs our last play
+    else {
+      tabs.end()
+      if (others.seen || unsure) send(message({ recorded_at: unsure ? undefined : others.seen }))
+    }
+    seen = 0
+  }
+
+  const send = (leave) => {
+    try {
+      navigator.sendBeacon(url + 'leave', leave) || post('leave', leave).catch(() => {})
+    } catch {} // an extension's stand-in for sendBeacon: the viewer goes when the window has passed
+  }
+
+  const player = {
+    play() {
+      if (!known || parked) return
+      counted.add(player)
+      playing = true
+      tick()
+    },
+    pause() {
+      playing = false
+      clearTimeout(timer)
+    },
+    leave() {
+      player.pause()
+      if (!counted.delete(player)) return
+      depart()
+      reset() // so that a play after this counts at once
+    },
+    park() {
+      const played = playing
+      player.leave()
+      return played
+    },
+    resume: () => player.play(),
+  }
+  return player
+}
+
+export const start = () => {
+  addEventListener('pagehide', () => {
+    parked = [...counted].filter((player) => player.park())
+  })
+  addEventListener('pageshow', () => {
+    const back = parked
+    parked = undefined
+    back?.forEach((player) => player.resume())
+  })
+}

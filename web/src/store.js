@@ -1,0 +1,27 @@
+// What is kept beyond the page: a random id, and notes that a viewer's tabs leave each other. Where storage is blocked
+// or full, all is kept for as long as the page lives.
+let store
+try {
+  store = localStorage
+} catch {}
+store ??= {}
+
+export const notes = () => Object.entries(store)
+
+export const forget = (name) => delete store[name]
+
+export const save = (name, value) => {
+  try {
+    store[name] = value
+  } catch {}
+  return value
+}
+
+// random is 128 random bits as text.
+export const random = () =>
+  Array.from(crypto.getRandomValues(new Uint32Array(4)), (bits) => bits.toString(36)).join('-')
+
+let ours
+
+// anonymousId is the same for all visits of this browser to this site, and says nothing about who it is.
+export const anonymousId = () => store.headcount || (ours ||= save('headcount', random()))
