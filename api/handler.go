@@ -87,6 +87,10 @@ type Options struct {
 	// Timeout is the deadline that Recorder and Lookup get. 0: none.
 	Timeout time.Duration
 
+	// Files are what is served besides the API, by path as in ServeMux. They
+	// are asked for GET and HEAD only. None: there are no others.
+	Files map[string]http.Handler
+
 	// Registerer takes the metrics. Nil: they are not registered.
 	Registerer prometheus.Registerer
 }
@@ -111,6 +115,9 @@ func Handler(o Options) http.Handler {
 	mux := http.NewServeMux()
 	for path, m := range a.routes() {
 		a.route(mux, path, m)
+	}
+	for path, file := range o.Files {
+		a.route(mux, path, methods{http.MethodGet: serveFile(file)})
 	}
 	mux.HandleFunc("/", notFound)
 
@@ -185,6 +192,14 @@ func (m methods) allow() string {
 	}
 	slices.Sort(names)
 	return strings.Join(names, ", ")
+}
+
+// serveFile lets a file answer, which does not fail.
+func serveFile(file http.Handler) handlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) error {
+		file.ServeHTTP(w, r)
+		return nil
+	}
 }
 
 func notFound(w http.ResponseWriter, _ *http.Request) {

@@ -113,6 +113,19 @@ func TestPlayAndLeave(t *testing.T) {
 	s.wantGet(t, s.keys.Count("10001"), "0")
 }
 
+func TestFilesForBrowsers(t *testing.T) {
+	t.Parallel()
+	for demo, want := range map[string]int{"false": http.StatusNotFound, "true": http.StatusOK} {
+		s := start(t, redistest.Shared(t), "HEADCOUNT_WEB_DEMO="+demo)
+		if got := programtest.Get(t, s.base+"/"); got.Code != want {
+			t.Errorf("web.demo %s: / answers %d, want %d", demo, got.Code, want)
+		}
+		if got := programtest.Get(t, s.base+"/headcount.js").OK(t); !strings.Contains(got, "viewer-count") {
+			t.Errorf("web.demo %s: /headcount.js is not the script", demo)
+		}
+	}
+}
+
 func TestMissIsZeroWhereConfigured(t *testing.T) {
 	t.Parallel()
 	s := start(t, redistest.Shared(t), "HEADCOUNT_LOOKUP_ON_MISS=zero")

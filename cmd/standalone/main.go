@@ -80,6 +80,7 @@ func defaults(redisAddr string) config.Config {
 	c.Redis.Addrs = []string{redisAddr}
 	c.Window = time.Minute
 	c.Worker.Interval = 5 * time.Second
+	c.Web.Demo = true
 	c.Log.Format = "console"
 	c.Recorder.RateLimit = 0 // all the simulated viewers come from one address
 	return c

@@ -28,7 +28,7 @@ func announce(stdout io.Writer, public chan<- string) func(string, net.Addr) {
 		_, port, _ := net.SplitHostPort(addr.String()) // a listener's own address
 		base := "http://127.0.0.1:" + port
 		_, _ = fmt.Fprintf(stdout, `
-Try it from another terminal:
+Open %[1]s/ in a browser, or try it from another terminal:
 
   curl --json '{"viewer_id":"you"}' %[1]s/v1/videos/10001/play
   curl %[1]s/v1/videos/10001/viewers

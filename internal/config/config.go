@@ -33,6 +33,7 @@ type Config struct {
 	Worker   Worker   `mapstructure:"worker"`
 	Lease    Lease    `mapstructure:"lease"`
 	Lookup   Lookup   `mapstructure:"lookup"`
+	Web      Web      `mapstructure:"web"`
 	Log      Log      `mapstructure:"log"`
 }
 
@@ -112,6 +113,12 @@ type Lookup struct {
 	Cache time.Duration `mapstructure:"cache"`
 	// OnMiss is "compute" (count that one video) or "zero" (answer 0) for a video without a count.
 	OnMiss string `mapstructure:"on_miss"`
+}
+
+// Web configures what the recorder serves to browsers besides the API.
+type Web struct {
+	// Demo serves the demo at /.
+	Demo bool `mapstructure:"demo"`
 }
 
 // Log configures the log.

@@ -4,6 +4,7 @@ package serve
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/netip"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"headcount/internal/ratelimit"
 	"headcount/lookup"
 	"headcount/recorder"
+	"headcount/web"
 )
 
 // countCacheFor is how long browsers and CDNs may keep a count.
@@ -67,6 +69,7 @@ func Service(ctx context.Context, p *program.Program) error {
 		Limiter:     limiter,
 		ClientAddr:  func(r *http.Request) netip.Addr { return ratelimit.Client(proxies.Addr(r)) },
 		Timeout:     2 * timeout, // a write in flight, and then our own
+		Files:       files(c.Web.Demo),
 		Registerer:  p.Metrics,
 	})
 	ready := ops.NewReadiness(map[string]ops.Check{"redis": program.RedisCheck(plays)})
@@ -90,6 +93,15 @@ func newRecorder(p *program.Program, rdb redis.UniversalClient, timeout time.Dur
 		Logger:     p.Log,
 		Registerer: p.Metrics,
 	})
+}
+
+// files are what browsers load.
+func files(demo bool) map[string]http.Handler {
+	all := web.Scripts()
+	if demo {
+		maps.Copy(all, web.Demo())
+	}
+	return all
 }
 
 func newLookup(p *program.Program, rdb redis.UniversalClient, timeout time.Duration) (*lookup.Lookup, error) {
