@@ -9,7 +9,7 @@ policy=/usr/sbin/policy-rc.d
 # debian_package prints the Debian packages that a program comes with.
 debian_package() {
 	case $1 in
-	make | redis-server | wrk) echo "$1" ;;
+	make | redis-server | wrk | chromium) echo "$1" ;;
 	cc) echo "gcc libc6-dev" ;; # the race detector is linked by a C compiler
 	*) echo "setup: no package known for $1" >&2 && return 1 ;;
 	esac
