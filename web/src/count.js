@@ -1,4 +1,4 @@
-import { backoff, locate, request, usable } from './page.js'
+import { after, backoff, locate, request, usable } from './page.js'
 
 const counts = new Map() // the page's <viewer-count> elements → what shows their number
 
@@ -8,7 +8,7 @@ let refreshed = 0 // when the last refresh began
 
 const refreshIn = (ms) => {
   clearTimeout(timer)
-  timer = setTimeout(refresh, ms)
+  timer = after(ms, refresh)
 }
 
 // refreshSoon is for elements that appear: those of one moment share a request, and one that follows waits a second.
@@ -96,6 +96,7 @@ export const start = () => {
   class ViewerCount extends HTMLElement {
     static observedAttributes = ['video-id', 'endpoint']
     #viewers = null
+    #state // the attribute of a clone is another's
 
     constructor() {
       super()
@@ -115,7 +116,7 @@ export const start = () => {
     connectedCallback() {
       if (!this.hasAttribute('aria-live')) this.setAttribute('aria-live', 'polite')
       counts.set(this, (state, viewers) => this.#show(state, viewers))
-      if (!this.hasAttribute('state')) this.#show('loading') // and not when it was only moved
+      if (!this.#state) this.#show('loading') // and not when it was only moved
       refreshSoon()
     }
 
@@ -123,17 +124,17 @@ export const start = () => {
       counts.delete(this)
     }
 
-    attributeChangedCallback() {
-      if (!counts.has(this)) return
+    attributeChangedCallback(name, old, value) {
+      if (old == value || !counts.has(this)) return
       this.#show('loading')
       refreshSoon()
     }
 
     #show(state, viewers) {
       if (state != 'known') viewers = null
-      if (viewers === this.#viewers && state == this.getAttribute('state')) return
+      if (viewers === this.#viewers && state == this.#state) return
       this.#viewers = viewers
-      this.setAttribute('state', state)
+      this.setAttribute('state', (this.#state = state))
       const lang = this.closest('[lang]')?.lang || navigator.language
       const [number, note] = this.shadowRoot.children
       number.setAttribute('aria-hidden', viewers == null)

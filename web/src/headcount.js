@@ -19,7 +19,9 @@ const start = () => {
 }
 
 // However often, and in whichever form, a page loads this: there is one of it.
-const Headcount = (globalThis.Headcount ??= start())
+// An element with that id is none.
+const there = globalThis.Headcount
+const Headcount = there?.trackVideo?.call ? there : (globalThis.Headcount = start())
 
 export default Headcount
 const { trackPlayer: player, trackVideo: video } = Headcount

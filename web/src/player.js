@@ -1,4 +1,4 @@
-import { backoff, locate, request, usable, warn } from './page.js'
+import { after, backoff, locate, request, usable, warn } from './page.js'
 import { anonymousId } from './store.js'
 import { tabsOf } from './tabs.js'
 
@@ -6,17 +6,20 @@ const counted = new Set() // the players that have said that they play, and not 
 let parked // those of a page that was left and may come back from the browser's cache; also tells that it was left
 
 // trackPlayer is for players of any kind: the caller says when it plays, pauses and ends.
-export const trackPlayer = ({ videoId, viewerId, endpoint, token } = {}) => {
+export const trackPlayer = (options) => {
+  const { videoId, viewerId, endpoint, token } = options ?? {}
   const known = usable(videoId)
-  if (!known) warn('not a video id: ' + videoId)
-  const anonymous = viewerId == null && !token
-  const viewer = anonymous ? anonymousId() : (viewerId ?? undefined) // without one, it is the token's subject
+  if (!known) warn('not a video id:', videoId)
+  const named = `${viewerId ?? ''}` || undefined
+  const anonymous = !named && !token
+  const viewer = anonymous ? anonymousId() : named // without one, it is the token's subject
   const url = locate(endpoint, 'videos/' + (known && encodeURIComponent(videoId)) + '/')
   const tabs = tabsOf(url, viewer)
 
   let playing = false
   let busy = false // a play is under way
   let secret // the token sent last
+  let refused = NaN // the token that the server did not take; this is none
   let timer
   let seen = 0 // the viewer's last play by the server's clock
   let last, wait, failures // when the last beat was sent, how long after it the next is due, how many have failed
@@ -28,31 +31,45 @@ export const trackPlayer = ({ videoId, viewerId, endpoint, token } = {}) => {
   // A body of text is sent as text/plain, which needs no preflight. keepalive lets it outlive the page.
   const post = (what, body) => request(url + what, { method: 'POST', body, keepalive: true })
 
+  const ask = async () => (secret = (typeof token == 'function' ? await token() : token) || undefined)
+
+  // say posts a play. A token that was refused is not sent again: a new one is asked for, once now, and then with every
+  // further beat.
+  const say = async () => {
+    let answer
+    for (let n = 2; n && (await ask()) !== refused; n--) {
+      answer = await post('play', message())
+      if (answer.status != 401) break
+      refused = secret
+    }
+    return answer ?? { status: 401 }
+  }
+
   const beat = async () => {
     busy = true
     last = Date.now()
     tabs.stay(30_000, seen)
     try {
-      secret = (typeof token == 'function' ? await token() : token) || undefined
-      const answer = await post('play', message())
+      const answer = await say()
       if (answer.ok) {
         const { recorded_at, beat_after } = await answer.json()
         seen = Math.max(seen, recorded_at || 0)
         wait = Math.max(1, beat_after || 150) * 1000
         failures = 0
         tabs.stay(2 * wait + 5000, seen)
-      } else if (answer.status < 500 && answer.status != 408 && answer.status != 429) {
+      } else if (answer.status < 500 && ![401, 408, 429].includes(answer.status)) {
         wait = Infinity // no use in trying again for this play
-        warn(videoId + ' is not counted: answered ' + answer.status)
+        warn(videoId, 'is not counted: answered', answer.status)
       } else throw answer
     } catch (why) {
       last = Date.now()
       wait = backoff(failures++, why)
-      warn(videoId + ' is not counted, trying again: ' + (why.status || why))
+      warn(videoId, 'is not counted, trying again:', why?.status || why)
+    } finally {
+      busy = false
+      if (counted.has(player)) tick()
+      else if (seen) depart() // it was left in the meantime
     }
-    busy = false
-    if (counted.has(player)) tick()
-    else if (seen) depart() // it was left in the meantime
   }
 
   // tick beats when it is time to. Timers of background tabs come late and clocks are set, so it goes by how long ago
@@ -62,7 +79,7 @@ export const trackPlayer = ({ videoId, viewerId, endpoint, token } = {}) => {
     if (!playing || busy) return
     const left = wait - Math.abs(Date.now() - last)
     if (left <= 0) beat()
-    else if (left < 1e9) timer = setTimeout(tick, left)
+    else timer = after(left, tick)
   }
 
   // depart tells the server, unless the viewer watches in another tab. What it sends is guarded by the last play, so
@@ -81,7 +98,7 @@ export const trackPlayer = ({ videoId, viewerId, endpoint, token } = {}) => {
 
   const send = (leave) => {
     try {
-      navigator.sendBeacon(url + 'leave', leave) || post('leave', leave).catch(() => {})
+      navigator.sendBeacon?.(url + 'leave', leave) || post('leave', leave).catch(() => {})
     } catch {} // an extension's stand-in for sendBeacon: the viewer goes when the window has passed
   }
 

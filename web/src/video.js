@@ -5,9 +5,16 @@ const tracked = new Map() // element → its tracker
 
 const events = 'play playing pause waiting ended emptied seeked ratechange volumechange timeupdate'.split(' ')
 
+// byItself tells whether a video starts without a viewer who wants it. One with autoplay that has played is played on by
+// whoever has just pressed something.
+const byItself = (video, event) => {
+  const { hasBeenActive, isActive } = navigator.userActivation ?? {}
+  return video.autoplay ? !(event && isActive && video.played.length) : hasBeenActive === false
+}
+
 // trackVideo tracks a <video> or <audio>. Events only say when to look: whether it plays, the element knows. So seeks
 // and loops make no difference, and timeupdate keeps the beat where timers are throttled.
-export const trackVideo = (video, options = {}) => {
+export const trackVideo = (video, options) => {
   if (!video?.addEventListener) {
     warn('no video to track')
     return { stop() {} }
@@ -19,8 +26,8 @@ export const trackVideo = (video, options = {}) => {
 
   const look = (event) => {
     attached ||= video.isConnected
-    heard ||= options.muted || !(video.muted || video.paused)
-    if (!event || event.type == 'play') preview = video.autoplay || navigator.userActivation?.hasBeenActive === false
+    heard ||= options?.muted || !(video.muted || video.paused)
+    if (!event || event.type == 'play') preview = byItself(video, event)
     if (video.ended || (attached && !video.isConnected)) player.leave()
     else if (video.paused || video.readyState < 3 || !video.playbackRate || (preview && !heard)) player.pause()
     else player.play()
@@ -46,7 +53,9 @@ const attributes = ['', '-viewer', '-endpoint', '-muted'].map((end) => 'data-hea
 
 // wish is what an element asks for, in a form that can be compared.
 const wish = (video) =>
-  video.isConnected && video.dataset.headcount && attributes.map((name) => video.getAttribute(name)).join('\n')
+  video.isConnected &&
+  video.dataset.headcount &&
+  [...attributes.map((name) => video.getAttribute(name)), !!video.dataset.headcountToken].join('\n')
 
 // scan finds the elements with data-headcount that have come, gone or changed.
 const scan = () => {
@@ -62,13 +71,13 @@ const scan = () => {
       viewerId: data.headcountViewer,
       endpoint: data.headcountEndpoint,
       muted: 'headcountMuted' in data,
-      token: 'headcountToken' in data && (() => data.headcountToken), // the page may renew it
+      token: data.headcountToken && (() => data.headcountToken), // the page may renew it
     })
     tracker.wish = wish(video)
   }
 }
 
 export const start = () => {
-  new MutationObserver(scan).observe(document, { subtree: true, childList: true, attributeFilter: attributes })
+  new MutationObserver(scan).observe(document, { subtree: true, childList: true, attributeFilter: [...attributes, 'data-headcount-token'] })
   Promise.resolve().then(scan) // so that whoever imports this may set the endpoint first
 }

@@ -97,6 +97,11 @@ func testCountStates(t *testing.T, l *lab) {
 	if got := eval[string](t, v, "changes.join()"); got != want {
 		t.Errorf("changes = %s, want %s", got, want)
 	}
+	v.run(t, "window.d = c.cloneNode(true); d.id = 'd'; document.body.append(d); c.setAttribute('video-id', c.getAttribute('video-id'))")
+	if got := eval[string](t, v, "changes.at(-1) + ',' + c.getAttribute('state')"); got != "loading null,known" {
+		t.Errorf("a clone, and the same video again: %s, want the clone's loading alone", got)
+	}
+	v.until(t, "d.getAttribute('state') == 'known'")
 	v.run(t, "c.setAttribute('video-id', 'count:1')") // which the server would refuse
 	v.until(t, "c.getAttribute('state') == 'unknown'")
 	v.wantQuiet(t)

@@ -56,6 +56,8 @@ var tests = []struct {
 	{"a strict content security policy", testPolicy},
 	{"module and script together", testModule},
 	{"options", testOptions},
+	{"tokens", testTokens},
+	{"tokens that cannot be had", testTokenFailures},
 	{"any player", testAnyPlayer},
 	{"counts of a page", testCounts},
 	{"counts and their states", testCountStates},

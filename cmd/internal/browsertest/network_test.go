@@ -2,7 +2,9 @@ package browsertest
 
 import (
 	"fmt"
+	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -62,8 +64,12 @@ func testRefusals(t *testing.T, l *lab) {
 		hurdle := hurdles[r.URL.Path]
 		return hurdle != nil && hurdle(w, r)
 	})
-	v.open(t, s.page("/", s.script()+playing(refused, "")+playing(busy, "")+playing(other, "")))
+	v.open(t, s.page("/", s.script()+playing(refused, "")+playing(busy, "")+playing(other, "")+
+		`<viewer-count video-id="`+other+`" refresh="2592000"></viewer-count><viewer-count video-id="`+busy+`" refresh="Infinity"></viewer-count>`))
 	s.wait(t, other, "play", 3)
+	if n := len(s.lookups()); n != 1 {
+		t.Errorf("%d refreshes, want one, and the next in 30 days", n)
+	}
 	sent := []time.Time{s.wait(t, busy, "play", 1).At, s.wait(t, busy, "play", 2).At}
 	if pause := sent[1].Sub(sent[0]); pause < 2900*time.Millisecond {
 		t.Errorf("tried again after %s, want the 3s of Retry-After", pause)
@@ -154,7 +160,7 @@ func testModule(t *testing.T, l *lab) {
 
 func testOptions(t *testing.T, l *lab) {
 	s, elsewhere, v := l.site(t), l.site(t), l.browser.visitor(t)
-	given, token, renewed := l.video(), l.video(), l.video()
+	given, token, renewed, empty, number := l.video(), l.video(), l.video(), l.video(), l.video()
 	var plays atomic.Int32
 	s.block(func(w http.ResponseWriter, r *http.Request) bool {
 		plays.Add(1)
@@ -163,12 +169,19 @@ func testOptions(t *testing.T, l *lab) {
 		return true
 	})
 	v.open(t, elsewhere.page("/", `<script src="/headcount.js" data-endpoint="`+s.URL+`/"></script>`+
-		playing(given, `data-headcount-viewer="ann"`)+playing(token, `data-headcount-token="t1"`)))
+		playing(given, `data-headcount-viewer="ann"`)+playing(token, `data-headcount-token="t1"`)+playing(empty, `data-headcount-viewer=""`)))
 	if got := s.wait(t, given, "play", 1).message(t); got.ViewerID != "ann" || got.Token != "" {
 		t.Errorf("a given viewer: sent %+v", got)
 	}
 	if got := s.wait(t, token, "play", 1).message(t); got.ViewerID != "" || got.Token != "t1" {
 		t.Errorf("a token: sent %+v, want it alone, as it names the viewer", got)
+	}
+	if got := s.wait(t, empty, "play", 1).message(t); len(got.ViewerID) < 20 {
+		t.Errorf("an empty viewer: sent %+v, want a random one", got)
+	}
+	v.run(t, `Headcount.trackPlayer({ videoId: `+number+`, viewerId: 42, endpoint: new URL('`+s.URL+`') }).play()`)
+	if got := s.wait(t, number, "play", 1).message(t); got.ViewerID != "42" {
+		t.Errorf("a number and a URL: sent %+v, want viewer 42 as text", got)
 	}
 	v.run(t, "v"+token+".dataset.headcountToken = 't2'")
 	s.more(t, token, 2)
@@ -186,10 +199,62 @@ func testOptions(t *testing.T, l *lab) {
 		Headcount.trackPlayer({ videoId: '\ud800' }).play()
 		Headcount.trackPlayer({ videoId: 'x'.repeat(257) }).play()
 		Headcount.trackPlayer().play()
+		Headcount.trackPlayer(null).play()
+		Headcount.trackVideo(document.createElement('video'), null).stop()
 		Headcount.trackVideo(null).stop()`)
 	v.wantQuiet(t)
 	v.close(t)
 	if got := s.wait(t, token, "leave", 1).message(t); got.Token != "t2" {
 		t.Errorf("the leave has token %q, want t2", got.Token)
 	}
+}
+
+// takeGood answers plays as a server does that takes one token only.
+func takeGood(w http.ResponseWriter, r *http.Request) bool {
+	if body, _ := io.ReadAll(r.Body); !strings.Contains(string(body), `"token":"good"`) {
+		w.WriteHeader(http.StatusUnauthorized)
+		return true
+	}
+	_, _ = fmt.Fprint(w, `{"recorded_at":1700000000,"beat_after":1}`)
+	return true
+}
+
+func testTokens(t *testing.T, l *lab) {
+	s, v := l.site(t), l.browser.visitor(t)
+	late, healed, asked, other := l.video(), l.video(), l.video(), l.video()
+	s.block(takeGood)
+	v.open(t, s.page("/", s.script()+fmt.Sprintf(`<video id="v%[1]s" data-headcount="%[1]s" src="/sound"></video>`, late)+
+		playing(healed, `data-headcount-token="old"`)+playing(other, `data-headcount-token="good"`)))
+	s.more(t, other, 3)
+	s.wantSent(t, healed, "play", 1) // the same token would be refused again
+	v.run(t, "v"+healed+".dataset.headcountToken = 'good'; v"+late+".dataset.headcountToken = 'good'")
+	if got := s.wait(t, healed, "play", 2).message(t); got.Token != "good" {
+		t.Errorf("after the page renewed a token that was refused: sent %+v", got)
+	}
+	v.run(t, "v"+late+".play()")
+	if got := s.wait(t, late, "play", 1).message(t); got.Token != "good" || got.ViewerID != "" {
+		t.Errorf("a token that came after the video: sent %+v, want it alone", got)
+	}
+	v.run(t, `window.tokens = ['old', 'good']; Headcount.trackPlayer({ videoId: `+asked+`, token: () => tokens.shift() ?? 'good' }).play()`)
+	first, second := s.wait(t, asked, "play", 1), s.wait(t, asked, "play", 2)
+	if got := second.message(t); got.Token != "good" || second.At.Sub(first.At) > 400*time.Millisecond {
+		t.Errorf("%s after a refusal: sent %+v, want another token at once", second.At.Sub(first.At), got)
+	}
+	v.wantQuiet(t)
+}
+
+// Whatever a page's function throws, the player asks it again.
+func testTokenFailures(t *testing.T, l *lab) {
+	s, v := l.site(t), l.browser.visitor(t)
+	s.block(takeGood)
+	v.open(t, s.page("/", s.script()))
+	for _, why := range []string{"undefined", "null", "'no'", "{ headers: {} }", "{ headers: null }", "Object.create(null)"} {
+		video := l.video()
+		v.run(t, `{
+			let asked = 0
+			Headcount.trackPlayer({ videoId: `+video+`, token: async () => { if (!asked++) throw `+why+`; return 'good' } }).play()
+		}`)
+		s.wait(t, video, "play", 1)
+	}
+	v.wantQuiet(t)
 }

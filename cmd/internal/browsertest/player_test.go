@@ -31,7 +31,7 @@ func (r request) message(t *testing.T) message {
 func testPlay(t *testing.T, l *lab) {
 	s, v, video := l.site(t), l.browser.visitor(t), l.video()
 	v.watchRequests(t)
-	v.open(t, s.page("/", s.script()+playing(video, "")))
+	v.open(t, s.page("/", `<h1 id="Headcount">A lesson</h1>`+s.script()+playing(video, ""))) // which is globalThis.Headcount too
 	first := s.wait(t, video, "play", 1)
 	if first.ContentType != "text/plain;charset=UTF-8" {
 		t.Errorf("Content-Type = %q, want text/plain, which needs no preflight", first.ContentType)
@@ -143,8 +143,9 @@ func testElements(t *testing.T, l *lab) {
 
 func testMutedPreview(t *testing.T, l *lab) {
 	s, v := l.site(t), l.browser.visitor(t)
-	preview, asked, other := l.video(), l.video(), l.video()
-	v.open(t, s.page("/", s.script()+playing(preview, "muted")+playing(asked, "muted data-headcount-muted")+playing(other, "")))
+	preview, asked, pressed, other := l.video(), l.video(), l.video(), l.video()
+	v.open(t, s.page("/", s.script()+playing(preview, "muted")+playing(asked, "muted data-headcount-muted")+playing(pressed, "muted")+playing(other, "")+
+		`<button onclick="v`+pressed+`.play()">Play</button>`))
 	v.until(t, "v"+preview+".currentTime > 0")
 	s.wait(t, asked, "play", 1)
 	s.more(t, other, 2)
@@ -154,6 +155,11 @@ func testMutedPreview(t *testing.T, l *lab) {
 	s.wait(t, preview, "play", 1)
 	v.run(t, "v"+preview+".muted = true") // by a viewer, who goes on watching
 	s.more(t, preview, 2)
+
+	v.run(t, "v"+pressed+".pause(); document.querySelector('button').focus()")
+	s.wantSent(t, pressed, "play", 0)
+	v.do(t, chromedp.KeyEvent("\r")) // a viewer plays it on, though without sound
+	s.wait(t, pressed, "play", 1)
 }
 
 // Timers of background tabs may stand still for minutes; here they do for good.
@@ -313,6 +319,7 @@ func testBlockedStorage(t *testing.T, l *lab) {
 
 func testAnyPlayer(t *testing.T, l *lab) {
 	s, v, video := l.site(t), l.browser.visitor(t), l.video()
+	v.before(t, "delete Navigator.prototype.sendBeacon") // as some privacy settings do
 	v.watchRequests(t)
 	v.open(t, s.page("/", s.script()))
 	v.run(t, `var player = Headcount.trackPlayer({ videoId: `+video+`, viewerId: 'ann' }); player.play(); player.play()`)
