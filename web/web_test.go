@@ -34,7 +34,7 @@ func TestPaths(t *testing.T) {
 		files map[string]http.Handler
 		want  []string
 	}{
-		"scripts": {Scripts(), []string{"/adapters/iframe.mjs", "/adapters/videojs.mjs", "/headcount.js", "/headcount.mjs"}},
+		"scripts": {Scripts(), []string{"/adapters/iframe.mjs", "/adapters/preview.mjs", "/adapters/videojs.mjs", "/headcount.js", "/headcount.mjs"}},
 		"demo":    {Demo(), []string{"/demo/crowd.js", "/demo/demo.css", "/demo/demo.js", "/demo/icon.svg", "/demo/pictures.js", "/demo/text.js", "/{$}"}},
 	} {
 		if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(test.files))); diff != "" {

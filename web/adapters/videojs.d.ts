@@ -1,11 +1,14 @@
-import type { Player, PlayerOptions } from '../headcount.js'
+import type { Player, VideoOptions } from '../headcount.js'
 
 /** The part of a video.js player that is needed. */
 interface Videojs {
-  on(events: string[], listener: () => void): void
+  on(events: string[], listener: (event?: { type: string }) => void): void
   paused(): boolean
   ended(): boolean
+  muted(): boolean
+  autoplay(): boolean | string
+  played(): { length: number }
 }
 
 /** Counts whoever watches a video.js player. */
-export function trackVideojs(videojs: Videojs, options: PlayerOptions): Player
+export function trackVideojs(videojs: Videojs, options: VideoOptions): Player

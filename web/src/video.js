@@ -1,16 +1,10 @@
+import { previewOf } from '../adapters/preview.mjs'
 import { warn } from './page.js'
 import { trackPlayer } from './player.js'
 
 const tracked = new Map() // element → its tracker
 
 const events = 'play playing pause waiting ended emptied seeked ratechange volumechange timeupdate'.split(' ')
-
-// byItself tells whether a video starts without a viewer who wants it. One with autoplay that has played is played on by
-// whoever has just pressed something.
-const byItself = (video, event) => {
-  const { hasBeenActive, isActive } = navigator.userActivation ?? {}
-  return video.autoplay ? !(event && isActive && video.played.length) : hasBeenActive === false
-}
 
 // trackVideo tracks a <video> or <audio>. Events only say when to look: whether it plays, the element knows. So seeks
 // and loops make no difference, and timeupdate keeps the beat where timers are throttled.
@@ -21,15 +15,13 @@ export const trackVideo = (video, options) => {
   }
   const player = trackPlayer(options)
   let attached = false // to the document, at some time
-  let heard = false // or muted videos count too
-  let preview = false // started by itself, as far as one can tell
+  const preview = previewOf()
 
   const look = (event) => {
     attached ||= video.isConnected
-    heard ||= options?.muted || !(video.muted || video.paused)
-    if (!event || event.type == 'play') preview = byItself(video, event)
+    const unwatched = preview(video, event) && !options?.muted
     if (video.ended || (attached && !video.isConnected)) player.leave()
-    else if (video.paused || video.readyState < 3 || !video.playbackRate || (preview && !heard)) player.pause()
+    else if (video.paused || video.readyState < 3 || !video.playbackRate || unwatched) player.pause()
     else player.play()
   }
   player.resume = () => look({})

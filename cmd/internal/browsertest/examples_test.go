@@ -15,6 +15,9 @@ window.videojs = (id) => {
 		on: (types, listener) => types.forEach((type) => video.addEventListener(type, listener)),
 		paused: () => video.paused,
 		ended: () => video.ended,
+		muted: () => video.muted,
+		autoplay: () => video.autoplay,
+		played: () => video.played,
 		src: ({ src }) => { video.src = src },
 		dispose: () => { video.remove(); video.dispatchEvent(new Event('dispose')) },
 	}
@@ -47,10 +50,13 @@ func testExamples(t *testing.T, l *lab) {
 			v.open(t, s.URL+"/examples/"+test.page)
 			v.until(t, test.video+" && document.querySelector('viewer-count').viewers !== null")
 			s.wantSent(t, video, "play", 0)
-			v.run(t, test.video+".play()")
+			v.run(t, "window.VIDEO = "+test.video+"; VIDEO.muted = true; VIDEO.play()")
+			v.until(t, "VIDEO.currentTime > 1")
+			s.wantSent(t, video, "play", 0) // it is a preview
+			v.run(t, "VIDEO.muted = false")
 			s.wait(t, video, "play", 2)
 			v.until(t, "document.querySelector('viewer-count').viewers > 0")
-			v.run(t, "window.VIDEO = "+test.video+"; VIDEO.pause()")
+			v.run(t, "VIDEO.pause()")
 			v.until(t, "VIDEO.paused")
 			s.wantSent(t, video, "leave", 0)
 			v.run(t, test.remove)
@@ -58,4 +64,26 @@ func testExamples(t *testing.T, l *lab) {
 			v.wantQuiet(t)
 		})
 	}
+}
+
+// A frame that goes to another page has stopped playing.
+func testFrame(t *testing.T, l *lab) {
+	const video = "10001"
+	s, v, other := l.site(t), l.browser.visitor(t), l.video()
+	s.serveExamples()
+	v.open(t, s.URL+"/examples/iframe.html")
+	v.until(t, "window.Headcount && lesson.contentDocument.readyState == 'complete' && lesson.contentDocument.querySelector('video')")
+	v.run(t, `Headcount.trackPlayer({ videoId: `+other+` }).play()
+		addEventListener('message', (e) => { window.said = e.data.headcount })
+		lesson.contentDocument.querySelector('video').play()`)
+	s.wait(t, video, "play", 1)
+	v.run(t, "lesson.addEventListener('load', () => { window.loaded = true }); lesson.src = 'about:blank'")
+	v.until(t, "window.loaded")
+	if got := eval[string](t, v, "said"); got != "pause" {
+		t.Errorf("the last word of the page in the frame is %q, want pause", got)
+	}
+	s.more(t, other, 1) // whatever was under way has arrived
+	before := len(s.sent(video, "play"))
+	s.more(t, other, 3)
+	s.wantSent(t, video, "play", before)
 }

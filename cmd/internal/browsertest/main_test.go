@@ -64,6 +64,7 @@ var tests = []struct {
 	{"counts are refreshed while visible", testCountsHidden},
 	{"counts for screen readers", testCountNames},
 	{"examples", testExamples},
+	{"a frame that goes elsewhere", testFrame},
 	{"demo", testDemo},
 	{"demo in Chinese", testDemoChinese},
 	{"demo for screen readers", testDemoNames},
