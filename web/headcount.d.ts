@@ -2,11 +2,11 @@
 export interface PlayerOptions {
   /** The video: 1 to 256 bytes of UTF-8 without control characters, not beginning with `count:`. */
   videoId: string | number
-  /** Who watches. Left out: a random id that stays in this browser, or with a token, the token's subject. */
+  /** Who watches. Left out or empty: a random id that stays in this browser, or with a token, the token's subject. */
   viewerId?: string | number
   /** The server, such as `https://count.example.org`. Left out: `Headcount.endpoint`. */
   endpoint?: string
-  /** A token, for servers that want one; a function is asked before each beat, so that it can be renewed. */
+  /** A token, for servers that want one; a function is asked before each beat, so that it can be renewed, and again after a 401. */
   token?: string | (() => string | Promise<string>)
 }
 
