@@ -2,13 +2,6 @@ import { Crowd, keepBeating } from './crowd.js'
 import { films } from './pictures.js'
 import { text, translate } from './text.js'
 
-const lessons = [
-  ['10001', 'waves'],
-  ['10002', 'orbits'],
-  ['10003', 'knots'],
-  ['10004', 'seeds'],
-]
-
 const status = document.getElementById('status')
 
 // showPlayer lets a lesson's picture play, and its button play and pause it.
@@ -34,7 +27,6 @@ const showCrowd = (article, videoId, title) => {
   const crowd = new Crowd(videoId)
   const group = article.querySelector('.crowd')
   group.ariaLabel = text.crowdOf(title)
-  group.querySelector('.crowd-name').textContent = text.crowd
   for (const button of group.querySelectorAll('button')) {
     const n = Number(button.dataset.change)
     button.ariaLabel = text.change(n, title)
@@ -42,6 +34,7 @@ const showCrowd = (article, videoId, title) => {
       try {
         const changed = await crowd.change(n)
         if (changed) status.textContent = n > 0 ? text.added(changed, title) : text.removed(changed, title)
+        else if (status.textContent == text.failed) status.textContent = ''
       } catch {
         status.textContent = text.failed
       }
@@ -50,20 +43,26 @@ const showCrowd = (article, videoId, title) => {
   }
 }
 
-const show = ([videoId, name]) => {
-  const title = text[name]
-  const article = document.getElementById('lesson').content.cloneNode(true).firstElementChild
-  article.querySelector('h2').textContent = title
-  article.querySelector('.unit').textContent = text.watching
-  article.querySelector('viewer-count').setAttribute('video-id', videoId)
-  article.querySelector('video').dataset.headcount = videoId
-  document.getElementById('lessons').append(article)
-  showPlayer(article, name, title)
-  showCrowd(article, videoId, title)
+// showRecovery takes a failure back when the numbers are there again.
+const showRecovery = (count) => {
+  let offline = false
+  count.addEventListener('change', () => {
+    const state = count.getAttribute('state')
+    if (offline && state == 'known' && status.textContent == text.failed) status.textContent = ''
+    offline = state == 'offline'
+  })
+}
+
+const show = (article) => {
+  const video = article.querySelector('video')
+  const { text: name } = article.querySelector('h2').dataset
+  showPlayer(article, name, text[name])
+  showCrowd(article, video.dataset.headcount, text[name])
+  showRecovery(article.querySelector('viewer-count'))
 }
 
 translate()
 document.getElementById('snippet').textContent = `<script src="${location.origin}/headcount.js" async></script>
 <video data-headcount="10001" src="…" controls></video> <viewer-count video-id="10001"></viewer-count>`
-lessons.forEach(show)
+document.querySelectorAll('.lesson').forEach(show)
 keepBeating()

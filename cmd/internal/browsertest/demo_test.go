@@ -19,7 +19,9 @@ var screenshots = flag.String("screenshots", "", "a `folder` to which screenshot
 // openDemo opens the demo and waits until its lessons play.
 func (s *site) openDemo(t *testing.T, v *tab) {
 	t.Helper()
-	v.before(t, "window.violations = []; document.addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))")
+	v.before(t, `window.violations = []; document.addEventListener('securitypolicyviolation', (e) => violations.push(e.violatedDirective))
+		window.shift = 0
+		new PerformanceObserver((list) => list.getEntries().forEach((e) => { shift += e.value })).observe({ type: 'layout-shift', buffered: true })`)
 	v.open(t, s.URL+"/")
 	v.until(t, "document.querySelectorAll('.lesson').length == 4 && [...document.querySelectorAll('video')].every((v) => v.currentTime > 0)")
 	v.until(t, "[...document.querySelectorAll('viewer-count')].every((c) => c.viewers > 0)")
@@ -28,6 +30,9 @@ func (s *site) openDemo(t *testing.T, v *tab) {
 func testDemo(t *testing.T, l *lab) {
 	s, v := l.site(t), l.browser.visitor(t)
 	s.openDemo(t, v)
+	if got := eval[float64](t, v, "shift"); got > 0.01 {
+		t.Errorf("what is on the page has moved by %g while it was loaded, want it to stay", got)
+	}
 	click := func(change string) {
 		v.run(t, `document.querySelectorAll('.lesson')[1].querySelector('[data-change="`+change+`"]').click()`)
 	}
@@ -86,6 +91,23 @@ func (s *site) photograph(t *testing.T, v *tab) {
 			}
 		}
 	}
+}
+
+// Without the server a lesson's dot is a ring, until it is back.
+func testDemoOffline(t *testing.T, l *lab) {
+	s, v := l.site(t), l.browser.visitor(t)
+	s.openDemo(t, v)
+	failed := "document.getElementById('status').textContent.startsWith('The server did not')"
+	ring := "getComputedStyle(document.querySelector('.dot')).borderTopWidth == '2px'"
+	if eval[bool](t, v, failed+"||"+ring) {
+		t.Error("the page says that the server is away, though it is there")
+	}
+	s.block(cut)
+	v.run(t, `document.querySelector('[data-change="1"]').click()`)
+	v.until(t, failed)
+	v.until(t, ring)
+	s.block(nil)
+	v.until(t, "!("+ring+") && !"+failed)
 }
 
 func testDemoChinese(t *testing.T, l *lab) {

@@ -66,6 +66,7 @@ var tests = []struct {
 	{"examples", testExamples},
 	{"a frame that goes elsewhere", testFrame},
 	{"demo", testDemo},
+	{"demo without the server", testDemoOffline},
 	{"demo in Chinese", testDemoChinese},
 	{"demo for screen readers", testDemoNames},
 }
