@@ -35,7 +35,6 @@ type site struct {
 // request is one that reached the API.
 type request struct {
 	Method, Path, Query, ContentType, Body string
-	At                                     time.Time
 }
 
 func (l *lab) site(t *testing.T) *site {
@@ -95,7 +94,7 @@ func (s *site) note(r *http.Request) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.requests = append(s.requests, request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("Content-Type"), string(body), time.Now()})
+	s.requests = append(s.requests, request{r.Method, r.URL.Path, r.URL.RawQuery, r.Header.Get("Content-Type"), string(body)})
 }
 
 // block puts something in the way of the API; nil takes it away.
