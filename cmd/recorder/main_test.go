@@ -12,8 +12,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"headcount/cmd/internal/programtest"
 	"headcount/internal/keys"
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 
-	"headcount/cmd/internal/programtest"
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"headcount/cmd/internal/programtest"
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 

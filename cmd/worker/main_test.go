@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"headcount/cmd/internal/programtest"
 	"headcount/internal/keys"
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"headcount/cmd/internal/programtest"
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 

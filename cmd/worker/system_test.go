@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"headcount/cmd/internal/programtest"
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 
-	"headcount/cmd/internal/programtest"
+	"headcount/internal/programtest"
 )
 
 // browser is one Chromium with a profile of its own, shared by all tests.

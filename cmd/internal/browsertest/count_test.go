@@ -9,7 +9,7 @@ import (
 	"github.com/chromedp/cdproto/accessibility"
 	"github.com/chromedp/cdproto/cdp"
 
-	"headcount/cmd/internal/programtest"
+	"headcount/internal/programtest"
 )
 
 // play records a play without a browser.

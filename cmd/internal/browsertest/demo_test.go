@@ -11,7 +11,7 @@ import (
 	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 
-	"headcount/cmd/internal/programtest"
+	"headcount/internal/programtest"
 )
 
 var screenshots = flag.String("screenshots", "", "a `folder` to which screenshots of the demo are written")

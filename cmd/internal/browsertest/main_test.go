@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"headcount/cmd/internal/programtest"
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 

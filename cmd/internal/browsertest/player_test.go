@@ -9,7 +9,7 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"headcount/cmd/internal/programtest"
+	"headcount/internal/programtest"
 )
 
 // message is the body of a play or a leave.

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"headcount/cmd/internal/programtest"
+	"headcount/internal/programtest"
 )
 
 // site is a web site with pages of the test's own, in front of the server that
