@@ -1,7 +1,7 @@
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 1m
 
-.PHONY: help test build lint tidy-check fuzz image run clean
+.PHONY: help test chaos build lint tidy-check fuzz image run clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -9,6 +9,10 @@ help: ## list these targets
 test: ## install what the tests need, then run them all under the race detector
 	scripts/setup.sh redis-server cc chromium
 	go test -race -shuffle=on -timeout 10m ./...
+
+chaos: ## break things under load, for some ten minutes
+	scripts/setup.sh redis-server cc
+	go test -race -count=1 -timeout 15m ./chaos -full
 
 build: ## build static binaries into bin/
 	mkdir -p bin

@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -35,8 +36,9 @@ func Env(addr, prefix string, more ...string) []string {
 // Program is a program that was started.
 type Program struct {
 	output output
-	stop   func()        // asks it to end
-	kill   func()        // ends it; nil for one in the test's own process
+	stop   func() // asks it to end
+	kill   func() // ends it; nil for one in the test's own process
+	signal func(os.Signal) error
 	ended  chan struct{} // closed when it has
 	err    error         // how, once ended is closed
 
@@ -61,12 +63,18 @@ func Start(t testing.TB, run Run, env []string, args ...string) *Program {
 }
 
 // Build builds the program in a folder of cmd, such as "recorder", and returns
-// the path of its binary, which is gone when the test ends.
-func Build(t testing.TB, name string) string {
+// the path of its binary, which is gone when the test ends. flags are go build's.
+func Build(t testing.TB, name string, flags ...string) string {
 	t.Helper()
-	binary := filepath.Join(t.TempDir(), name)
-	build := exec.CommandContext(t.Context(), "go", "build", "-o", binary, path.Join("headcount/cmd", name))
-	if out, err := build.CombinedOutput(); err != nil {
+	return BuildIn(t, t.TempDir(), name, flags...)
+}
+
+// BuildIn is Build into a folder that may outlive the test.
+func BuildIn(t testing.TB, dir, name string, flags ...string) string {
+	t.Helper()
+	binary := filepath.Join(dir, name)
+	args := slices.Concat([]string{"build", "-o", binary}, flags, []string{path.Join("headcount/cmd", name)})
+	if out, err := exec.CommandContext(t.Context(), "go", args...).CombinedOutput(); err != nil {
 		t.Fatalf("go build of %s: %v\n%s", name, err, out)
 	}
 	return binary
@@ -85,6 +93,7 @@ func Exec(t testing.TB, binary string, env []string, args ...string) *Program {
 	// Both fail only when it has ended by itself, and then its error tells.
 	p.stop = func() { _ = cmd.Process.Signal(syscall.SIGTERM) }
 	p.kill = func() { _ = cmd.Process.Kill() }
+	p.signal = cmd.Process.Signal
 	go func() {
 		defer close(p.ended)
 		p.err = cmd.Wait()
@@ -99,7 +108,7 @@ func (p *Program) stopAfter(t testing.TB) {
 			t.Errorf("the program ended with: %v", err)
 		}
 		if t.Failed() {
-			t.Logf("the program's output:\n%s", p.Output())
+			t.Logf("the program's output ends with:\n%s", p.tail())
 		}
 	})
 }
@@ -121,6 +130,18 @@ func (p *Program) Kill(t testing.TB) {
 	p.err = nil // it was asked for
 }
 
+// Signal sends a signal to a process of its own. SIGSTOP freezes it, SIGCONT
+// lets it go on.
+func (p *Program) Signal(t testing.TB, sig os.Signal) {
+	t.Helper()
+	if err := p.signal(sig); err != nil {
+		t.Fatalf("signal %v: %v", sig, err)
+	}
+}
+
+// Ended is closed when the program has ended.
+func (p *Program) Ended() <-chan struct{} { return p.ended }
+
 func (p *Program) await(t testing.TB) {
 	t.Helper()
 	select {
@@ -135,6 +156,13 @@ func (p *Program) await(t testing.TB) {
 
 // Output is all that the program has printed so far.
 func (p *Program) Output() string { return p.output.String() }
+
+// tail is the end of the output: a program that ran for long has printed much.
+func (p *Program) tail() string {
+	const most = 40
+	lines, _ := p.output.lines()
+	return strings.Join(lines[max(0, len(lines)-most):], "\n")
+}
 
 // Line is a line that a program printed.
 type Line string

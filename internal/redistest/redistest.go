@@ -16,11 +16,11 @@ import (
 	"go.uber.org/goleak"
 )
 
-// Main runs a package's tests, stops its shared servers and exits; leaked goroutines fail the run.
+// Main runs a package's tests, stops its shared servers, cleans up after them and exits; leaked goroutines fail the run.
 //
 //	func TestMain(m *testing.M) { redistest.Main(m) }
-func Main(m *testing.M) {
-	goleak.VerifyTestMain(runner{m}, goleak.IgnoreAnyFunction(redialing))
+func Main(m *testing.M, cleanup ...func() error) {
+	goleak.VerifyTestMain(runner{m, cleanup}, goleak.IgnoreAnyFunction(redialing))
 }
 
 // redialing is go-redis's, of a client whose server was gone: once the client is closed it ends by itself, but only after
@@ -28,11 +28,18 @@ func Main(m *testing.M) {
 const redialing = "github.com/redis/go-redis/v9/internal/pool.(*ConnPool).tryDial"
 
 // runner stops the shared servers between the last test and the search for leaks.
-type runner struct{ m *testing.M }
+type runner struct {
+	m       *testing.M
+	cleanup []func() error
+}
 
 func (r runner) Run() int {
 	code := r.m.Run()
-	if err := errors.Join(shared.close(), sharedCluster.close()); err != nil {
+	err := errors.Join(shared.close(), sharedCluster.close())
+	for _, clean := range r.cleanup {
+		err = errors.Join(err, clean())
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return max(code, 1)
 	}
