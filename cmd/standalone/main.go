@@ -82,6 +82,7 @@ func defaults(redisAddr string) config.Config {
 	c.Worker.Interval = 5 * time.Second
 	c.Web.Demo = true
 	c.Log.Format = "console"
+	c.Recorder.Drain = 0     // there is no balancer
 	c.Recorder.RateLimit = 0 // all the simulated viewers come from one address
 	return c
 }

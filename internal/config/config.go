@@ -80,6 +80,8 @@ type Recorder struct {
 	TrustedProxies []string `mapstructure:"trusted_proxies"`
 	// MaxConnections is how many public connections may be open; 0 is any number.
 	MaxConnections int `mapstructure:"max_connections"`
+	// Drain is how long the recorder still answers after it was told to stop, while it is no longer ready.
+	Drain time.Duration `mapstructure:"drain"`
 	// MaxViewers is how many distinct viewers a video may have; 0 is any number.
 	MaxViewers int `mapstructure:"max_viewers"`
 }
@@ -140,6 +142,7 @@ func Default() Config {
 		Recorder: Recorder{
 			Listen: ":8080", AdminListen: "127.0.0.1:9090", CORSOrigins: []string{"*"},
 			RateLimit: 500, RateBurst: 2000, TrustedProxies: []string{}, MaxConnections: 10_000,
+			Drain: 3 * time.Second,
 		},
 		Auth:   Auth{PlayKeys: []string{}},
 		Worker: Worker{Interval: 30 * time.Second, AdminListen: "127.0.0.1:9091"},

@@ -110,6 +110,7 @@ func (c Config) checkLimits(r *report) {
 		}
 	}
 	r.number("recorder.max_connections", c.Recorder.MaxConnections, 0, mostAtOnce)
+	r.between("recorder.drain", c.Recorder.Drain, 0, time.Minute)
 	r.number("recorder.max_viewers", c.Recorder.MaxViewers, 0, mostAtOnce)
 }
 

@@ -31,6 +31,17 @@ func NewReadiness(checks map[string]Check) *Readiness { return &Readiness{checks
 // Drain makes the program not ready for good: it is about to stop.
 func (r *Readiness) Drain() { r.draining.Store(true) }
 
+// lastAnswers ends each connection with its next answer while the program
+// drains: a client that goes on by another one finds another process.
+func (r *Readiness) lastAnswers(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		if r.draining.Load() {
+			w.Header().Set("Connection", "close")
+		}
+		next.ServeHTTP(w, req)
+	})
+}
+
 // checkTimeout is how long a readiness answer may wait for a component.
 const checkTimeout = time.Second
 

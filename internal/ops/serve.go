@@ -22,15 +22,23 @@ type Server struct {
 	MaxConnections int                   // open at once; 0: any number
 	Registerer     prometheus.Registerer // of the connections that are too many; nil: they are not exported
 
+	// Drain is how long the server still answers after the program was told to stop, when it is not ready any more:
+	// whoever sends it requests has time to notice. Each answer ends its connection then.
+	Drain time.Duration
+
+	// WriteTimeout is how long an answer may take, from the end of its request's header until the client has it. 0: 60s.
+	WriteTimeout time.Duration
+
 	Listening func(net.Addr) // optional: told the address before the first request
 }
 
 // DrainTimeout is how long requests that are under way may still take after
-// the program was told to stop.
+// the longest Drain.
 const DrainTimeout = 10 * time.Second
 
-// Serve listens on all addresses, serves until ctx ends, and drains: requests
-// under way are finished, new ones are not taken. The servers stop in their
+// Serve listens on all addresses, serves until ctx ends, and drains: for the
+// longest Drain it only is not ready; then requests under way are finished, and
+// new ones are not taken. The servers stop in their
 // order, so the admin listener, named last, tells of the draining to the end.
 func Serve(ctx context.Context, log *zap.Logger, ready *Readiness, servers ...Server) error {
 	listeners, err := listen(ctx, servers)
@@ -40,7 +48,10 @@ func Serve(ctx context.Context, log *zap.Logger, ready *Readiness, servers ...Se
 	running, ctx := errgroup.WithContext(ctx)
 	https := make([]*http.Server, len(servers))
 	for i, s := range servers {
-		https[i] = newServer(s.Handler, log)
+		https[i] = newServer(ready.lastAnswers(s.Handler), log)
+		if s.WriteTimeout > 0 {
+			https[i].WriteTimeout = s.WriteTimeout
+		}
 		if s.MaxConnections > 0 {
 			capped := newCappedListener(listeners[i], s.MaxConnections, s.Registerer)
 			https[i].ConnState, listeners[i] = capped.track, capped
@@ -59,6 +70,7 @@ func Serve(ctx context.Context, log *zap.Logger, ready *Readiness, servers ...Se
 	running.Go(func() error {
 		<-ctx.Done()
 		ready.Drain()
+		<-time.After(longestDrain(servers))
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), DrainTimeout)
 		defer cancel()
 		for i, s := range servers {
@@ -87,6 +99,13 @@ func listen(ctx context.Context, servers []Server) ([]net.Listener, error) {
 		listeners = append(listeners, l)
 	}
 	return listeners, nil
+}
+
+func longestDrain(servers []Server) (d time.Duration) {
+	for _, s := range servers {
+		d = max(d, s.Drain)
+	}
+	return d
 }
 
 // shutdown lets requests finish until ctx ends, and cuts off the others.

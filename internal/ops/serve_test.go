@@ -44,7 +44,7 @@ type serving struct {
 	logs          *observer.ObservedLogs
 }
 
-func serve(t *testing.T) *serving {
+func serve(t *testing.T, drain time.Duration) *serving {
 	t.Helper()
 	ctx, stop := context.WithCancel(t.Context())
 	t.Cleanup(stop)
@@ -60,7 +60,7 @@ func serve(t *testing.T) *serving {
 	listening := func(a net.Addr) { addrs <- a }
 	go func() {
 		s.ended <- ops.Serve(ctx, zap.New(core), ready,
-			ops.Server{Name: "public", Addr: "127.0.0.1:0", Handler: slow, Listening: listening},
+			ops.Server{Name: "public", Addr: "127.0.0.1:0", Handler: slow, Listening: listening, Drain: drain},
 			ops.Server{Name: "admin", Addr: "127.0.0.1:0", Handler: ready, Listening: listening},
 		)
 	}()
@@ -70,7 +70,7 @@ func serve(t *testing.T) *serving {
 
 func TestServeDrains(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := serve(t, 0)
 	if code, err := get(t.Context(), s.admin); code != http.StatusOK || err != nil {
 		t.Errorf("readiness while serving = %d, %v; want 200", code, err)
 	}
@@ -105,6 +105,42 @@ func TestServeDrains(t *testing.T) {
 	refuses(t, s.admin)
 }
 
+// A server with Drain still answers when it is not ready any more, and ends its connections.
+func TestServeDrainsSlowly(t *testing.T) {
+	t.Parallel()
+	const drain = 5 * time.Second // for a busy machine, in which to be answered
+	s := serve(t, drain)
+	close(s.release)
+	began := time.Now()
+	s.stop()
+	for code := http.StatusOK; code != http.StatusServiceUnavailable; {
+		var err error
+		if code, err = get(t.Context(), s.admin); err != nil {
+			t.Fatal(err)
+		}
+	}
+	answered := make(chan *http.Response)
+	go func() {
+		defer close(answered)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+s.public.String(), nil)
+		if err != nil {
+			return
+		}
+		if res, err := http.DefaultTransport.RoundTrip(req); err == nil {
+			_ = res.Body.Close()
+			answered <- res
+		}
+	}()
+	<-s.entered
+	if res := <-answered; res == nil || res.StatusCode != http.StatusOK || !res.Close {
+		t.Errorf("while draining, answered %v, want 200 and the end of the connection", res)
+	}
+	if err := <-s.ended; err != nil || time.Since(began) < drain {
+		t.Errorf("Serve() = %v after %v, want nil after %v", err, time.Since(began), drain)
+	}
+	refuses(t, s.public)
+}
+
 // refuses waits until addr takes no connection.
 func refuses(t *testing.T, addr net.Addr) {
 	t.Helper()
@@ -121,7 +157,7 @@ func refuses(t *testing.T, addr net.Addr) {
 
 func TestServeLogsItsListeners(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := serve(t, 0)
 	for i, want := range []map[string]any{
 		{"listener": "public", "addr": s.public.String()},
 		{"listener": "admin", "addr": s.admin.String()},

@@ -29,6 +29,7 @@ func Env(addr, prefix string, more ...string) []string {
 		"HEADCOUNT_PREFIX=" + prefix,
 		"HEADCOUNT_RECORDER_LISTEN=127.0.0.1:0",
 		"HEADCOUNT_RECORDER_ADMIN_LISTEN=127.0.0.1:0",
+		"HEADCOUNT_RECORDER_DRAIN=0s", // no balancer has to notice
 		"HEADCOUNT_WORKER_ADMIN_LISTEN=127.0.0.1:0",
 	}, more...)
 }

@@ -26,6 +26,10 @@ import (
 // countCacheFor is how long browsers and CDNs may keep a count.
 const countCacheFor = 3 * time.Second
 
+// writeTimeout is for clients that do not read their answers. It begins before a
+// body is read, for which there are 10 s.
+const writeTimeout = 15 * time.Second
+
 // Service serves until ctx ends.
 func Service(ctx context.Context, p *program.Program) error {
 	plays, err := p.Redis()
@@ -77,6 +81,7 @@ func Service(ctx context.Context, p *program.Program) error {
 		p.Server(ops.Server{
 			Name: "public", Addr: c.Recorder.Listen, Handler: public,
 			MaxConnections: c.Recorder.MaxConnections, Registerer: p.Metrics,
+			Drain: c.Recorder.Drain, WriteTimeout: writeTimeout,
 		}),
 		p.Server(ops.Server{Name: "admin", Addr: c.Recorder.AdminListen, Handler: ops.AdminHandler(p.Metrics, ready)}),
 	)
