@@ -69,8 +69,11 @@ func New(rdb redis.UniversalClient, o Options) *Aggregator {
 // SetWindow changes the window from the next pass on. It takes whole seconds.
 func (a *Aggregator) SetWindow(window time.Duration) { a.window.Store(int64(window)) }
 
-// ErrCutShort is returned by a Pass whose context ended, with the context's cause.
+// ErrCutShort is returned by a pass whose context ended, with the context's cause,
+// and by one that may not write any more.
 var ErrCutShort = errors.New("aggregator: pass cut short")
+
+var errMayNotWrite = errors.New("it may not write any more")
 
 // Summary is what a pass found and did.
 type Summary struct {
@@ -103,8 +106,21 @@ func (s *Summary) add(o *Summary) {
 // errors joined (the first few of them; Summary.Errors has how many). When ctx
 // ends, Pass stops with ErrCutShort.
 func (a *Aggregator) Pass(ctx context.Context) (Summary, error) {
+	return a.PassWhile(ctx, func() bool { return true })
+}
+
+// PassWhile is Pass for who may lose the right to it. mayWrite is asked before
+// each batch of writes; where it says no, nothing more is written, and the pass
+// ends with ErrCutShort.
+func (a *Aggregator) PassWhile(ctx context.Context, mayWrite func() bool) (Summary, error) {
 	began := time.Now()
-	sum, err := a.sweepAll(ctx)
+	ctx, end := context.WithCancelCause(ctx)
+	defer end(nil)
+	sum, err := a.sweepAll(ctx, func() {
+		if !mayWrite() {
+			end(errMayNotWrite)
+		}
+	})
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", ErrCutShort, context.Cause(ctx))
 		sum.Errors = 0 // what failed, failed because of that
@@ -114,8 +130,9 @@ func (a *Aggregator) Pass(ctx context.Context) (Summary, error) {
 	return sum, err
 }
 
-func (a *Aggregator) sweepAll(ctx context.Context) (Summary, error) {
+func (a *Aggregator) sweepAll(ctx context.Context, beforeWrites func()) (Summary, error) {
 	p, sweeps, err := a.begin(ctx)
+	p.beforeWrites = beforeWrites
 	if len(sweeps) == 0 { // no server could be reached at all
 		return Summary{Errors: 1}, err
 	}
@@ -127,6 +144,7 @@ func (a *Aggregator) sweepAll(ctx context.Context) (Summary, error) {
 	for _, s := range sweeps {
 		sum.add(&s.sum)
 	}
+	beforeWrites()
 	if ctx.Err() != nil {
 		return sum, err
 	}
@@ -220,7 +238,7 @@ func (a *Aggregator) Count(ctx context.Context, videoID string) (viewers int64, 
 	if err != nil {
 		return 0, time.Time{}, fmt.Errorf("aggregator: ask Redis for the time: %w", err)
 	}
-	s := &sweep{pass: &pass{Aggregator: a, window: time.Duration(a.window.Load())}, node: a.rdb}
+	s := &sweep{pass: &pass{Aggregator: a, window: time.Duration(a.window.Load()), beforeWrites: func() {}}, node: a.rdb}
 	s.setClocks(now, now)
 	length, err := a.rdb.HLen(ctx, a.o.Keys.Online(videoID)).Result()
 	switch {

@@ -29,6 +29,8 @@ type pass struct {
 	masters int           // how many are swept
 	trusted time.Duration // see Aggregator.trusted
 	down    unreachable
+
+	beforeWrites func() // ends the pass's context when it may not write any more
 }
 
 // ahead is how far the clock of another program that writes may be in front of

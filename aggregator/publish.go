@@ -114,6 +114,7 @@ func (s *sweep) publish(ctx context.Context, finished []*reading) (again []*read
 	for i, r := range finished {
 		queued[i] = s.queue(ctx, pipes.of(s.rdb), r)
 	}
+	s.beforeWrites()
 	s.exec(ctx, pipes)
 	for i, r := range finished {
 		w := queued[i]

@@ -243,6 +243,9 @@ func (s *sweep) evict(ctx context.Context, batch []*reading) {
 			of = append(of, r)
 		}
 	}
+	if len(calls) > 0 {
+		s.beforeWrites()
+	}
 	redisclient.RunScripts(ctx, s.rdb, calls)
 
 	for i, c := range calls {

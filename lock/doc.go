@@ -25,7 +25,8 @@ outage costs nothing. When Redis answers that the key is gone or another's, the 
 never comes back, even if a late answer says that it was refreshed.
 
 A process that was stopped (SIGSTOP, heavy swapping) for longer than the trust finds its timers due when it continues,
-but they need a moment to run. [Term.Held] compares the clock itself and is right from the first instruction.
+but they need a moment to run. [Term.Held] compares the clock itself and is right from the first instruction: the
+worker asks it before each batch of writes.
 
 # An answer that was lost
 

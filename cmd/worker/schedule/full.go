@@ -24,6 +24,9 @@ func (w *worker) passWithoutLease(ctx context.Context) {
 	}
 }
 
+// withoutLease lets a pass write that nobody else can have the right to.
+func withoutLease() bool { return true }
+
 // passAlone makes a pass outside the schedule, which would see to a panic.
 func (w *worker) passAlone(ctx context.Context) {
 	defer func() {
@@ -32,5 +35,5 @@ func (w *worker) passAlone(ctx context.Context) {
 		}
 	}()
 	w.alone.Inc()
-	_ = w.pass(ctx) // it has logged its error
+	_ = w.pass(ctx, withoutLease) // it has logged its error
 }

@@ -144,7 +144,7 @@ func (w *testWorker) messages() (all []string) {
 
 type passFunc func(ctx context.Context) error
 
-func (f passFunc) Pass(ctx context.Context) (aggregator.Summary, error) {
+func (f passFunc) PassWhile(ctx context.Context, _ func() bool) (aggregator.Summary, error) {
 	return aggregator.Summary{}, f(ctx)
 }
 

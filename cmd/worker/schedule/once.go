@@ -28,12 +28,12 @@ func Once(ctx context.Context, p *program.Program) error {
 	w := newWorker(p.Log, d.lease, d.passes, 0, p.Metrics)
 	if errors.Is(err, lock.ErrFull) {
 		p.Log.Warn(fullMessage)
-		return w.pass(ctx)
+		return w.pass(ctx, withoutLease)
 	}
 	if err != nil {
 		return err
 	}
-	err = w.pass(term.Context())
+	err = w.pass(term.Context(), term.Held)
 	w.release(term)
 	return err
 }

@@ -24,9 +24,9 @@ import (
 	"headcount/lock"
 )
 
-// passer makes a pass; *aggregator.Aggregator does.
+// passer makes a pass for as long as it may write; *aggregator.Aggregator does.
 type passer interface {
-	Pass(ctx context.Context) (aggregator.Summary, error)
+	PassWhile(ctx context.Context, mayWrite func() bool) (aggregator.Summary, error)
 }
 
 // worker makes passes while it holds the lease.
@@ -107,7 +107,7 @@ func (w *worker) lead(ctx context.Context) error {
 		w.full = false
 		w.setLeading(true)
 		w.log.Info("leading: this worker holds the lease and makes the passes")
-		err = w.makePasses(term.Context())
+		err = w.makePasses(term)
 		w.setLeading(false)
 		w.release(term)
 		if err != nil {
@@ -156,24 +156,24 @@ func (w *worker) setInterval(interval time.Duration) {
 	}
 }
 
-// makePasses makes a pass at once, and then one every interval, until ctx ends.
-func (w *worker) makePasses(ctx context.Context) error {
+// makePasses makes a pass at once, and then one every interval, until the term ends.
+func (w *worker) makePasses(term *lock.Term) error {
 	select {
 	case <-w.changed: // while standing by: there is no schedule yet that would have to end
 	default:
 	}
-	for first := true; ctx.Err() == nil; first = false {
-		if err := w.passEvery(ctx, time.Duration(w.interval.Load()), first); err != nil {
+	for first := true; term.Context().Err() == nil; first = false {
+		if err := w.passEvery(term, time.Duration(w.interval.Load()), first); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// passEvery makes passes until ctx ends or the interval changes, and returns
+// passEvery makes passes until the term ends or the interval changes, and returns
 // when the last of them is over. The interval runs from the end of a pass to
 // the start of the next: a slow pass delays the next, they never pile up.
-func (w *worker) passEvery(ctx context.Context, interval time.Duration, atOnce bool) error {
+func (w *worker) passEvery(term *lock.Term, interval time.Duration, atOnce bool) error {
 	scheduler, err := gocron.NewScheduler()
 	if err != nil {
 		return fmt.Errorf("schedule: %w", err)
@@ -184,7 +184,7 @@ func (w *worker) passEvery(ctx context.Context, interval time.Duration, atOnce b
 		select {
 		case turn <- struct{}{}:
 			defer func() { <-turn }()
-			_ = w.pass(ctx) // it has logged its error
+			_ = w.pass(term.Context(), term.Held) // it has logged its error
 		case <-over:
 		}
 	})
@@ -193,7 +193,7 @@ func (w *worker) passEvery(ctx context.Context, interval time.Duration, atOnce b
 	}
 	scheduler.Start()
 	select {
-	case <-ctx.Done():
+	case <-term.Context().Done():
 	case <-w.changed:
 	}
 	// Shutdown would wait for a running pass in a loop that takes a whole
@@ -225,9 +225,11 @@ func (w *worker) reportPanic(_ uuid.UUID, _ string, recovered any) {
 		zap.Any("panic", recovered), zap.ByteString("stack", debug.Stack()))
 }
 
-// pass makes one pass and logs it in one line.
-func (w *worker) pass(ctx context.Context) error {
-	sum, err := w.passer.Pass(ctx)
+// pass makes one pass and logs it in one line. mayWrite is asked before each of
+// its writes: after this process was stopped for longer than a lease lasts, the
+// next write may come before the timer that ends ctx.
+func (w *worker) pass(ctx context.Context, mayWrite func() bool) error {
+	sum, err := w.passer.PassWhile(ctx, mayWrite)
 	fields := []zap.Field{
 		zap.Int64("videos", sum.Videos),
 		zap.Int64("viewers", sum.Viewers),
