@@ -1,7 +1,9 @@
 package chaos
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"net"
 	"sync"
@@ -32,7 +34,8 @@ type proxy struct {
 	resets  float64       // probability that a chunk ends its connection instead
 	rand    *rand.Rand
 	links   map[*link]struct{}
-	faults  int // resets by chance
+	faults  int    // resets by chance
+	stallAt string // a client that sends this stalls everything; "": nothing does
 }
 
 // link is one client's connection and the one on to the target.
@@ -78,6 +81,35 @@ func (p *proxy) set(m mode) {
 		if m == resetting || (l.lossy && m != blackholing) {
 			l.reset()
 		}
+	}
+}
+
+// stallWhen stalls everything when a client next sends the command.
+func (p *proxy) stallWhen(command string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.stallAt = onWire(command)
+}
+
+// onWire is how a command's name, or any other argument, stands in what a client sends.
+func onWire(argument string) string { return fmt.Sprintf("$%d\r\n%s\r\n", len(argument), argument) }
+
+// stalled reports whether it stalls.
+func (p *proxy) stalled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.mode == stalling
+}
+
+// heard looks at what a client sends.
+func (p *proxy) heard(data []byte) {
+	if p.tap != nil {
+		p.tap(data)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.stallAt != "" && bytes.Contains(data, []byte(p.stallAt)) {
+		p.mode, p.stallAt = stalling, ""
 	}
 }
 
@@ -128,7 +160,7 @@ func (p *proxy) serve(ctx context.Context, conn net.Conn) {
 	defer context.AfterFunc(ctx, l.reset)()
 	var back sync.WaitGroup
 	back.Go(func() { p.copy(l, conn, server, nil) })
-	p.copy(l, server, conn, p.tap)
+	p.copy(l, server, conn, p.heard)
 	back.Wait()
 }
 
@@ -150,13 +182,13 @@ func (p *proxy) drop(l *link) {
 }
 
 // copy carries bytes from src to dst until one of them ends, and then ends the other.
-func (p *proxy) copy(l *link, dst, src net.Conn, tap func([]byte)) {
+func (p *proxy) copy(l *link, dst, src net.Conn, heard func([]byte)) {
 	defer func() { _, _ = dst.Close(), src.Close() }()
 	buf := make([]byte, 64<<10)
 	for {
 		n, err := src.Read(buf)
-		if n > 0 && tap != nil {
-			tap(buf[:n])
+		if n > 0 && heard != nil {
+			heard(buf[:n])
 		}
 		if n > 0 && p.pass(l) {
 			if _, err := dst.Write(buf[:n]); err != nil {

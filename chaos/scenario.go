@@ -59,6 +59,17 @@ func newScenario(t *testing.T, seed uint64, full bool) *scenario {
 	return &scenario{T: t, rand: rand.New(rand.NewPCG(seed, name.Sum64())), full: full}
 }
 
+// newProxy starts a proxy to addr that is gone when the scenario ends.
+func (s *scenario) newProxy(addr string, tap func([]byte)) *proxy {
+	s.Helper()
+	p, err := newProxy(s.Context(), addr, s.rand, tap)
+	if err != nil {
+		s.Fatal(err)
+	}
+	s.Cleanup(p.close)
+	return p
+}
+
 // times is how often a scenario does something in its short and in its full form.
 func (s *scenario) times(short, full int) int {
 	if s.full {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -35,13 +36,9 @@ func takeSnapshot(ctx context.Context, rdb redis.UniversalClient, pattern string
 	if err != nil {
 		return s, err
 	}
-	for _, name := range names {
-		v, err := readKey(ctx, rdb, name)
-		if err != nil {
-			return s, fmt.Errorf("read %s: %w", name, err)
-		}
-		if v.kind != "none" { // gone since the scan
-			s.keys[name] = v
+	for chunk := range slices.Chunk(names, 500) {
+		if err := s.readKeys(ctx, rdb, chunk); err != nil {
+			return s, err
 		}
 	}
 	s.now, err = rdb.Time(ctx).Result()
@@ -74,32 +71,60 @@ func scan(ctx context.Context, rdb redis.Cmdable, pattern string) (names []strin
 	return names, keys.Err()
 }
 
-func readKey(ctx context.Context, rdb redis.UniversalClient, name string) (v value, err error) {
-	if v.kind, err = rdb.Type(ctx, name).Result(); err != nil {
-		return v, err
+// readKeys reads keys in two round trips: what they are, and what is in them.
+func (s *snapshot) readKeys(ctx context.Context, rdb redis.UniversalClient, names []string) error {
+	kinds, ttls := make([]*redis.StatusCmd, len(names)), make([]*redis.DurationCmd, len(names))
+	pipe := rdb.Pipeline()
+	for i, name := range names {
+		kinds[i], ttls[i] = pipe.Type(ctx, name), pipe.TTL(ctx, name)
 	}
-	var scores []redis.Z
-	switch v.kind {
-	case "string":
-		v.text, err = rdb.Get(ctx, name).Result()
-	case "hash":
-		v.fields, err = rdb.HGetAll(ctx, name).Result()
-	case "zset":
-		scores, err = rdb.ZRangeWithScores(ctx, name, 0, -1).Result()
-		v.scores = make(map[string]float64, len(scores))
-		for _, z := range scores {
-			v.scores[fmt.Sprint(z.Member)] = z.Score
+	if _, err := pipe.Exec(ctx); err != nil {
+		return err
+	}
+	read := make([]func(*value) error, len(names))
+	pipe = rdb.Pipeline()
+	for i, name := range names {
+		read[i] = queueRead(ctx, pipe, kinds[i].Val(), name)
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	for i, name := range names {
+		v := value{kind: kinds[i].Val(), ttl: ttls[i].Val()}
+		switch err := read[i](&v); {
+		case err != nil && !errors.Is(err, redis.Nil):
+			return fmt.Errorf("read %s: %w", name, err)
+		case err == nil && v.kind != "none" && v.ttl != gone:
+			s.keys[name] = v
 		}
 	}
-	if errors.Is(err, redis.Nil) {
-		return value{kind: "none"}, nil
+	return nil
+}
+
+// gone is go-redis's answer to TTL for a key that is not there.
+const gone = -2
+
+// queueRead queues the reading of a key's content, and returns what takes it in.
+func queueRead(ctx context.Context, pipe redis.Pipeliner, kind, name string) func(*value) error {
+	switch kind {
+	case "string":
+		cmd := pipe.Get(ctx, name)
+		return func(v *value) (err error) { v.text, err = cmd.Result(); return err }
+	case "hash":
+		cmd := pipe.HGetAll(ctx, name)
+		return func(v *value) (err error) {
+			if v.fields, err = cmd.Result(); err == nil && len(v.fields) == 0 {
+				err = redis.Nil // gone since its type was asked
+			}
+			return err
+		}
+	case "zset":
+		cmd := pipe.ZRangeWithScores(ctx, name, 0, -1)
+		return func(v *value) error {
+			v.scores = make(map[string]float64)
+			for _, z := range cmd.Val() {
+				v.scores[fmt.Sprint(z.Member)] = z.Score
+			}
+			return cmd.Err()
+		}
 	}
-	if err != nil {
-		return v, err
-	}
-	v.ttl, err = rdb.TTL(ctx, name).Result()
-	if v.ttl == -2 { // there is no such key any more
-		v.kind = "none"
-	}
-	return v, err
+	return func(*value) error { return nil }
 }
