@@ -29,8 +29,7 @@ type site struct {
 	addr string   // of redis.addrs
 	env  []string // of all programs
 	file *programtest.ConfigFile
-	text string // of the file, but for the window
-	load int    // loads started so far
+	load int // loads started so far
 }
 
 // binaries are the paths of the programs.
@@ -161,7 +160,7 @@ func (s *site) differences(t testing.TB) (found []difference) {
 func (s *site) wantNobodyLeft(t testing.TB) {
 	t.Helper()
 	s.judge.window = time.Second
-	s.file.Replace(t, "window: 1s\n"+s.text)
+	s.file.Replace(t, "window: 1s\n")
 	eventually(t, "nobody is online", func() bool {
 		names, err := scanAll(t.Context(), s.redis, s.judge.prefix+":online:*")
 		if err != nil {

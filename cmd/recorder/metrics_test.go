@@ -33,6 +33,7 @@ func TestMetrics(t *testing.T) {
 		"headcount_http_requests_in_flight",
 		"headcount_http_requests_total",
 		"headcount_leaves_total",
+		"headcount_log_write_errors_total",
 		"headcount_lookup_duration_seconds",
 		"headcount_lookups_total",
 		"headcount_plays_total",

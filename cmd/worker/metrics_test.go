@@ -32,6 +32,7 @@ func TestMetrics(t *testing.T) {
 		"headcount_invalid_values_total",
 		"headcount_last_complete_pass_timestamp_seconds",
 		"headcount_lease_held",
+		"headcount_log_write_errors_total",
 		"headcount_pass_duration_seconds",
 		"headcount_pass_errors_total",
 		"headcount_pass_foreign_keys",

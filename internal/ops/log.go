@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -13,6 +15,29 @@ const (
 	JSON    = "json"    // one object a line, for machines
 	Console = "console" // one line for a person
 )
+
+// CountErrors returns a writer that writes to w, for a log, and counts what could
+// not be written in headcount_log_write_errors_total: on a full disk a log cannot
+// say itself that it is.
+func CountErrors(w io.Writer, reg prometheus.Registerer) io.Writer {
+	return &countingWriter{w, promauto.With(reg).NewCounter(prometheus.CounterOpts{
+		Name: "headcount_log_write_errors_total",
+		Help: "Lines of the log that could not be written.",
+	})}
+}
+
+type countingWriter struct {
+	io.Writer
+	errors prometheus.Counter
+}
+
+func (w *countingWriter) Write(p []byte) (int, error) {
+	n, err := w.Writer.Write(p)
+	if err != nil {
+		w.errors.Inc()
+	}
+	return n, err
+}
 
 // NewLogger returns a logger that writes to w, and its level, which may be
 // changed while the program runs. level is debug, info, warn or error.

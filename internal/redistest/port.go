@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"strconv"
+	"testing"
 )
 
 // Ports are taken from below Linux's ephemeral range (32768 and up), bus ports included. From inside that range,
@@ -16,6 +17,16 @@ const (
 	maxPort   = 22000
 	busOffset = 10000 // Redis Cluster's bus listens on port + 10000
 )
+
+// FreePort returns a port of the loopback that can be listened on. Another process may still get it first.
+func FreePort(t testing.TB) int {
+	t.Helper()
+	port, err := freePort(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
 
 // freePort returns a port that can be listened on, as can its bus port. Another process may still get it first.
 func freePort(ctx context.Context) (int, error) {

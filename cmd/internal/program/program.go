@@ -49,7 +49,9 @@ func Start(o config.Options) (*Program, error) {
 		return nil, err
 	}
 	c := source.Config()
-	log, level, err := ops.NewLogger(o.Stdout, c.Log.Level, c.Log.Format)
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	log, level, err := ops.NewLogger(ops.CountErrors(o.Stdout, metrics), c.Log.Level, c.Log.Format)
 	if err != nil {
 		return nil, err
 	}
@@ -57,8 +59,6 @@ func Start(o config.Options) (*Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	metrics := prometheus.NewRegistry()
-	metrics.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	log.Info("starting", zap.String("program", o.Program), zap.String("version", o.Version),
 		zap.String("redis_mode", c.Redis.Mode), zap.Strings("redis_addrs", c.Redis.Addrs), zap.String("prefix", c.Prefix))
 	return &Program{Config: source, Log: log, Metrics: metrics, level: level, tls: encryption}, nil
