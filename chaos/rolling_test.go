@@ -13,11 +13,13 @@ import (
 // TestRollingRestart replaces recorders by SIGTERM under load, behind a balancer that goes by their readiness. Nobody
 // is refused.
 func TestRollingRestart(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	server := redistest.Start(t)
-	site := s.newSite(server.Client(), server.Addr(), "HEADCOUNT_RECORDER_DRAIN=2s")
+	site := s.newSite(server.Client(), server.Addr())
 	site.startWorker(t)
-	recorders := []*programtest.Program{site.addRecorder(t), site.addRecorder(t)}
+	const drain = "HEADCOUNT_RECORDER_DRAIN=4s"
+	recorders := []*programtest.Program{site.addRecorder(t, drain), site.addRecorder(t, drain)}
 	var mu sync.Mutex
 	var refusals []answer
 	load := site.startLoad(t, loadOptions{players: 20, videos: 20, pause: 30 * time.Millisecond}, func(a answer) {
@@ -28,7 +30,7 @@ func TestRollingRestart(t *testing.T) {
 
 	var f figures
 	for range s.times(3, 20) {
-		recorders = append(recorders, site.addRecorder(t))
+		recorders = append(recorders, site.addRecorder(t, drain))
 		oldest := recorders[0]
 		recorders = recorders[1:]
 		f.recovered(site.drain(t, oldest))

@@ -25,6 +25,7 @@ type stall struct {
 // TestStalledRedis has Redis not answer, in several ways. Every request is answered in time, lookups with what was
 // known last; when Redis answers again, so do plays.
 func TestStalledRedis(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	server := redistest.Start(t)
 	p := s.newProxy(server.Addr(), nil)

@@ -1,0 +1,97 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"headcount/internal/programtest"
+	"headcount/internal/redistest"
+)
+
+// brokenFiles are what may stand in a file by mistake.
+var brokenFiles = []string{
+	"window: [\n",
+	"window: 10\n",
+	"window: 20m\n", // more than the running key_ttl allows
+	"windows: 10m\n",
+	"window: 1m\nrecorder:\n  beat_after: 1m\n",
+	"\xff\n",
+}
+
+// TestReloads replaces the file of running programs again and again, by good ones and broken ones, while players play.
+// The programs are built with the race detector; the last good file is in force.
+func TestReloads(t *testing.T) {
+	t.Parallel()
+	s := begin(t)
+	server := redistest.Start(t)
+	site := s.newSite(server.Client(), server.Addr())
+	site.binaries = binaries{built.path(t, "recorder", "-race"), built.path(t, "worker", "-race")}
+	recorder, worker := site.addRecorder(t), site.startWorker(t)
+	load := site.startLoad(t, loadOptions{players: 5, videos: 20, pause: 20 * time.Millisecond}, nil)
+	probe := newClient(site.ledger)
+	defer probe.close()
+
+	programs := []*programtest.Program{recorder, worker}
+	var admins []string
+	for _, p := range programs {
+		admins = append(admins, p.URL(t, "admin")) // or it could still begin with the first of the files
+	}
+	f := figures{faults: s.times(100, 1000)}
+	outcomes := map[string]int{"applied": 0, "refused": 0}
+	beatAfter := 150
+	for n := range f.faults {
+		outcome, text := "refused", brokenFiles[s.rand.IntN(len(brokenFiles))]
+		if s.rand.IntN(2) == 0 {
+			outcome = "applied"
+			beatAfter = 1 + (beatAfter+s.rand.IntN(98))%99 // never the same twice
+			text = fmt.Sprintf("window: %ds\nrecorder:\n  beat_after: %ds\n", 500+s.rand.IntN(100), beatAfter)
+		}
+		outcomes[outcome]++
+		site.file.Replace(t, fmt.Sprintf("%s# %d\n", text, n))
+		replaced := time.Now()
+		for _, admin := range admins {
+			awaitReload(t, admin, outcome, outcomes[outcome])
+		}
+		f.recovered(time.Since(replaced))
+		if got := site.beatAfter(t, probe); got != beatAfter {
+			t.Fatalf("after %d files, the last one %s, beat_after = %d, want %d", n+1, outcome, got, beatAfter)
+		}
+	}
+	load.stop()
+	f.lost = site.wantSound(t)
+	site.wantNobodyLeft(t)
+	for _, p := range programs {
+		if err := p.Stop(t); err != nil || strings.Contains(p.Output(), "DATA RACE") {
+			t.Errorf("the program ended with %v; its output:\n%s", err, p.Output())
+		}
+	}
+	f.report(t, site.ledger)
+}
+
+// awaitReload waits until a program has taken in so many files with this outcome.
+func awaitReload(t *testing.T, admin, outcome string, n int) {
+	t.Helper()
+	eventually(t, fmt.Sprintf("file %s", outcome), func() bool {
+		return programtest.Metric(t, admin, `headcount_config_reloads_total{outcome="`+outcome+`"}`) == float64(n)
+	})
+	want := map[string]float64{"applied": 1, "refused": 0}[outcome]
+	if got := programtest.Metric(t, admin, "headcount_config_last_reload_successful"); got != want {
+		t.Errorf("headcount_config_last_reload_successful = %v after a file that was %s, want %v", got, outcome, want)
+	}
+}
+
+// beatAfter is what the recorder tells players.
+func (s *site) beatAfter(t *testing.T, c *client) int {
+	t.Helper()
+	_, a := c.play(t.Context(), s.balancer.pick(0), viewing{"10001", "probe"})
+	var answer struct {
+		BeatAfter int `json:"beat_after"`
+	}
+	if err := json.Unmarshal(a.body, &answer); err != nil {
+		t.Fatalf("a play while files change: %s", a)
+	}
+	return answer.BeatAfter
+}
