@@ -12,7 +12,7 @@ test: ## install what the tests need, then run them all under the race detector
 
 chaos: ## break things under load, for some ten minutes
 	scripts/setup.sh redis-server cc
-	go test -race -count=1 -timeout 15m ./chaos -full
+	go test -race -count=1 -timeout 15m -parallel 4 ./chaos -full
 
 build: ## build static binaries into bin/
 	mkdir -p bin

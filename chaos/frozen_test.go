@@ -60,7 +60,7 @@ func TestFrozenWorker(t *testing.T) {
 	}
 
 	var f figures
-	for round := range s.times(2, 15) {
+	for round := range s.times(2, 10) {
 		leader, before := crew.leader(t), crew.holder(t)
 		w, p := sent[leader], slow[leader]
 		seen := w.evictions.Load()

@@ -79,7 +79,7 @@ func (j *judge) decide(s snapshot, l *ledger) []difference {
 
 func (e evidence) names() keys.Keys { return keys.New(e.prefix) }
 
-// lastPass is when the last complete pass began and the one before it must have ended, by last_pass; zero without one.
+// lastPass is when the last pass began, by Redis's clock; zero when it was not complete, or there was none.
 func (e evidence) lastPass() time.Time {
 	fields := e.keys[e.names().LastPass()].fields
 	finished, err := strconv.ParseInt(fields["finished_at"], 10, 64)

@@ -196,7 +196,7 @@ func TestBrokenConnections(t *testing.T) {
 	load := site.startLoad(t, loadOptions{players: 20, videos: 20, pause: 10 * time.Millisecond}, nil)
 	eventually(t, "plays", func() bool { n, _ := site.ledger.totals(); return n > 100 })
 	p.setResets(0.01)
-	want := s.times(30, 200)
+	want := s.times(30, 100)
 	eventually(t, "enough resets", func() bool { return p.injected() >= want })
 	p.setResets(0)
 	load.stop()

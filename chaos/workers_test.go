@@ -110,6 +110,9 @@ func TestKilledWorker(t *testing.T) {
 		p.set(forwarding)
 		f.recovered(crew.awaitSuccessor(t, before, killed))
 		crew.dismiss(leader)
+		if successor := crew.leader(t); !logged(successor, "leading: this worker holds the lease and makes the passes") {
+			t.Errorf("the worker that took over did not say so:\n%s", successor.Output())
+		}
 		crew.hire(t)
 	}
 	load.stop()
