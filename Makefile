@@ -7,7 +7,7 @@ help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 test: ## install what the tests need, then run them all under the race detector
-	scripts/setup.sh redis-server cc chromium
+	scripts/setup.sh redis-server cc chromium promtool
 	go test -race -shuffle=on -timeout 10m ./...
 
 chaos: ## break things under load, for some ten minutes

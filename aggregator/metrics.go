@@ -7,6 +7,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promauto"
 )
 
+// An outcome of a pass, as the metric's label.
+const (
+	complete = "complete"
+	partial  = "partial"
+	cutShort = "cut_short"
+)
+
 type metrics struct {
 	passes       *prometheus.CounterVec
 	duration     prometheus.Histogram
@@ -28,11 +35,15 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	gauge := func(name, help string) prometheus.Gauge {
 		return f.NewGauge(prometheus.GaugeOpts{Name: name, Help: help})
 	}
+	passes := f.NewCounterVec(prometheus.CounterOpts{
+		Name: "headcount_passes_total",
+		Help: "Passes by outcome: complete, partial (some of it failed; see headcount_pass_errors_total), or cut_short (the lease was lost, or the worker stopped).",
+	}, []string{"outcome"})
+	for _, o := range []string{complete, partial, cutShort} {
+		passes.WithLabelValues(o) // from the start, or an alert on its rate misses the first
+	}
 	return &metrics{
-		passes: f.NewCounterVec(prometheus.CounterOpts{
-			Name: "headcount_passes_total",
-			Help: "Passes by outcome: complete, partial (some of it failed; see headcount_pass_errors_total), or cut_short (the lease was lost, or the worker stopped).",
-		}, []string{"outcome"}),
+		passes: passes,
 		duration: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "headcount_pass_duration_seconds",
 			Help:    "How long a pass took.",
@@ -59,7 +70,7 @@ func (m *metrics) observe(sum Summary, err error) {
 		m.passes.WithLabelValues(outcome(err)).Inc()
 		return
 	}
-	m.passes.WithLabelValues("complete").Inc()
+	m.passes.WithLabelValues(complete).Inc()
 	m.videos.Set(float64(sum.Videos))
 	m.viewers.Set(float64(sum.Viewers))
 	m.foreign.Set(float64(sum.Foreign))
@@ -68,7 +79,7 @@ func (m *metrics) observe(sum Summary, err error) {
 
 func outcome(err error) string {
 	if errors.Is(err, ErrCutShort) {
-		return "cut_short"
+		return cutShort
 	}
-	return "partial"
+	return partial
 }

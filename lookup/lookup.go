@@ -87,7 +87,8 @@ func (l *Lookup) Viewers(ctx context.Context, videoID string) (viewers int64, as
 	}
 	start := time.Now()
 	if last, fresh := l.remembered(videoID, start); fresh {
-		l.metrics.observe(start, cached)
+		l.metrics.answered(answer{last, cached})
+		l.metrics.took(start)
 		return last.viewers, last.asOf, nil
 	}
 	counts, asOf, err := l.find(ctx, []string{videoID})
@@ -143,7 +144,7 @@ func (l *Lookup) find(ctx context.Context, videoIDs []string) (viewers []int64, 
 		if i == 0 || a.asOf.Before(asOf) { // the zero time, for unknown, is before all others
 			asOf = a.asOf
 		}
-		l.metrics.count(a.outcome)
+		l.metrics.answered(a)
 	}
 	l.metrics.took(start)
 	return viewers, asOf, nil

@@ -3,10 +3,12 @@ package lookup_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/redis/go-redis/v9"
 
@@ -143,7 +145,35 @@ func TestAsOfUnknown(t *testing.T) {
 			if got := wantViewers(t, f, "10001", 23); !got.IsZero() {
 				t.Errorf("as of %v, want zero: unknown", got)
 			}
+			wantUnknown(t, f.reg, 1)
 		})
+	}
+}
+
+func TestUnknownIsCountedForEachVideo(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t, lookup.Options{Cache: time.Minute}, nil)
+	f.setCount(t, "10001", 23)
+	f.setCount(t, "10002", 5)
+	for range 2 { // from Redis, then from memory
+		if _, _, err := f.Batch(t.Context(), []string{"10001", "10002"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wantViewers(t, f, "10001", 23)
+	wantUnknown(t, f.reg, 5)
+	f.finishPass(t, time.Second)
+	f.setCount(t, "10003", 7)
+	wantViewers(t, f, "10003", 7)
+	wantUnknown(t, f.reg, 5)
+}
+
+func wantUnknown(t *testing.T, reg prometheus.Gatherer, want int) {
+	t.Helper()
+	const name = "headcount_lookups_unknown_total"
+	text := fmt.Sprintf("# HELP %[1]s Lookups answered with a number of which nobody can tell when it was true (as_of is null): no complete pass within count_ttl.\n# TYPE %[1]s counter\n%[1]s %[2]d\n", name, want)
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(text), name); err != nil {
+		t.Error(err)
 	}
 }
 

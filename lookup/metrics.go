@@ -22,6 +22,7 @@ const (
 
 type metrics struct {
 	lookups  map[outcome]prometheus.Counter
+	unknown  prometheus.Counter
 	duration prometheus.Histogram
 }
 
@@ -33,6 +34,10 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}, []string{"outcome"})
 	m := &metrics{
 		lookups: make(map[outcome]prometheus.Counter),
+		unknown: f.NewCounter(prometheus.CounterOpts{
+			Name: "headcount_lookups_unknown_total",
+			Help: "Lookups answered with a number of which nobody can tell when it was true (as_of is null): no complete pass within count_ttl.",
+		}),
 		duration: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "headcount_lookup_duration_seconds",
 			Help:    "Time to answer a lookup, of one video or of several.",
@@ -53,6 +58,14 @@ func (m *metrics) observe(start time.Time, o outcome) {
 
 // count counts one video's outcome.
 func (m *metrics) count(o outcome) { m.lookups[o].Inc() }
+
+// answered counts a video that got an answer.
+func (m *metrics) answered(a answer) {
+	m.count(a.outcome)
+	if a.asOf.IsZero() {
+		m.unknown.Inc()
+	}
+}
 
 // took is for a call, whatever the number of videos in it.
 func (m *metrics) took(start time.Time) { m.duration.Observe(time.Since(start).Seconds()) }

@@ -1,11 +1,7 @@
 package recorder
 
 // Queued is how many requests wait for a write.
-func (r *Recorder) Queued() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.queue)
-}
+func (r *Recorder) Queued() int { return r.queued() }
 
 // Idle tells whether the goroutine that writes the queue has ended.
 func (r *Recorder) Idle() bool {

@@ -53,6 +53,19 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 }
 
+// exportQueue exports how many requests wait, and how many may: when it is full, more are refused.
+func exportQueue(reg prometheus.Registerer, length func() int, limit int) {
+	f := promauto.With(reg)
+	f.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "headcount_record_queue_length",
+		Help: "Plays and leaves that wait for the next write.",
+	}, func() float64 { return float64(length()) })
+	f.NewGauge(prometheus.GaugeOpts{
+		Name: "headcount_record_queue_limit",
+		Help: "Plays and leaves that may wait; more are refused as busy.",
+	}).Set(float64(limit))
+}
+
 func (m *metrics) observe(ctx context.Context, k kind, start time.Time, err *error) {
 	m.requests[k].WithLabelValues(outcome(ctx, *err)).Inc()
 	m.duration[k].Observe(time.Since(start).Seconds())

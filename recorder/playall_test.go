@@ -95,7 +95,8 @@ func TestPlayAllRejectsBadIDsOnly(t *testing.T) {
 
 func TestPlayAllIsTakenAllOrNotAtAll(t *testing.T) {
 	t.Parallel()
-	f := newFixtureOn(t, redistest.Shared(t), recorder.Options{Timeout: patience, Queue: 4})
+	reg := prometheus.NewRegistry()
+	f := newFixtureOn(t, redistest.Shared(t), recorder.Options{Timeout: patience, Queue: 4, Registerer: reg})
 	b := f.newBatch(t)
 	b.play(t, "10001", "u1")
 	b.play(t, "10001", "u2")
@@ -114,6 +115,17 @@ func TestPlayAllIsTakenAllOrNotAtAll(t *testing.T) {
 	}
 	if got := f.Queued(); got != 2 {
 		t.Errorf("queued = %d, want 2 as before", got)
+	}
+	want := `
+# HELP headcount_record_queue_length Plays and leaves that wait for the next write.
+# TYPE headcount_record_queue_length gauge
+headcount_record_queue_length 2
+# HELP headcount_record_queue_limit Plays and leaves that may wait; more are refused as busy.
+# TYPE headcount_record_queue_limit gauge
+headcount_record_queue_limit 4
+`
+	if err := testutil.GatherAndCompare(reg, strings.NewReader(want), "headcount_record_queue_length", "headcount_record_queue_limit"); err != nil {
+		t.Error(err)
 	}
 	b.add(t, func() {
 		for i, err := range second(f.PlayAll(t.Context(), []string{"", "d"}, []string{"u", "u"})) { // for which there is room: a bad one takes none

@@ -72,13 +72,22 @@ func New(rdb redis.UniversalClient, o Options) *Recorder {
 	if o.Logger == nil {
 		o.Logger = zap.NewNop()
 	}
-	return &Recorder{
+	r := &Recorder{
 		rdb:     rdb,
 		o:       o,
 		counts:  counts.Writer{Keys: o.Keys, TTL: o.CountTTL},
 		metrics: newMetrics(o.Registerer),
 		outage:  outage{log: o.Logger},
 	}
+	exportQueue(o.Registerer, r.queued, o.Queue)
+	return r
+}
+
+// queued is how many requests wait for a write.
+func (r *Recorder) queued() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue)
 }
 
 // Play records that the viewer is watching the video now. It returns when that

@@ -11,6 +11,7 @@ debian_package() {
 	case $1 in
 	make | redis-server | wrk | chromium) echo "$1" ;;
 	cc) echo "gcc libc6-dev" ;; # the race detector is linked by a C compiler
+	promtool) echo prometheus ;;
 	*) echo "setup: no package known for $1" >&2 && return 1 ;;
 	esac
 }
@@ -30,9 +31,15 @@ apt_install() {
 	export DEBIAN_FRONTEND=noninteractive
 	apt-get update -q
 	apt-get install -q -y --no-install-recommends -o DPkg::Lock::Timeout=120 "$@"
-	if [ "$1" = redis-server ] && [ -d /run/systemd/system ]; then
-		systemctl disable --now redis-server # or it would start with the machine
-	fi
+	case $1 in
+	redis-server | prometheus)
+		if [ -d /run/systemd/system ]; then
+			systemctl disable --now "$1" # or it would start with the machine
+		elif command -v update-rc.d >/dev/null; then
+			update-rc.d "$1" disable
+		fi
+		;;
+	esac
 }
 
 need() {

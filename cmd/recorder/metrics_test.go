@@ -36,9 +36,12 @@ func TestMetrics(t *testing.T) {
 		"headcount_log_write_errors_total",
 		"headcount_lookup_duration_seconds",
 		"headcount_lookups_total",
+		"headcount_lookups_unknown_total",
 		"headcount_plays_total",
 		"headcount_record_batch_size",
 		"headcount_record_duration_seconds",
+		"headcount_record_queue_length",
+		"headcount_record_queue_limit",
 		"headcount_refused_total",
 	}
 	if diff := cmp.Diff(want, programtest.MetricNames(t, s.admin)); diff != "" {
@@ -51,7 +54,10 @@ func TestMetrics(t *testing.T) {
 		`headcount_lookups_total{outcome="hit"}`:                               1,
 		`headcount_lookups_total{outcome="missing"}`:                           1,
 		`headcount_lookups_total{outcome="rejected"}`:                          2,
+		`headcount_lookups_unknown_total`:                                      1,
 		`headcount_lookup_duration_seconds_count`:                              4,
+		`headcount_record_queue_length`:                                        0,
+		`headcount_record_queue_limit`:                                         10000,
 		`headcount_record_duration_seconds_count{kind="play"}`:                 4,
 		`headcount_http_requests_in_flight`:                                    0,
 		`headcount_config_last_reload_successful`:                              1,

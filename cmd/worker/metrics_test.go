@@ -41,6 +41,7 @@ func TestMetrics(t *testing.T) {
 		"headcount_passes_total",
 		"headcount_passes_without_lease_total",
 		"headcount_viewers_evicted_total",
+		"headcount_worker_interval_seconds",
 	}
 	if diff := cmp.Diff(want, programtest.MetricNames(t, admin)); diff != "" {
 		t.Errorf("names of metrics (-want +got):\n%s", diff)
@@ -56,6 +57,7 @@ func TestMetrics(t *testing.T) {
 		`headcount_healed_ttls_total`:                1,
 		`headcount_pass_errors_total`:                0,
 		`headcount_lease_held`:                       1,
+		`headcount_worker_interval_seconds`:          600,
 		`headcount_passes_without_lease_total`:       0,
 	} {
 		if got := programtest.Metric(t, admin, series); got != want {

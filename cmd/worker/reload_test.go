@@ -58,4 +58,7 @@ func TestReloadInterval(t *testing.T) {
 	w.Wait(t, `"msg":"configuration reloaded"`)
 	w.Wait(t, passComplete)
 	w.Wait(t, passComplete)
+	if got := programtest.Metric(t, w.URL(t, "admin"), "headcount_worker_interval_seconds"); got != 0.1 {
+		t.Errorf("headcount_worker_interval_seconds = %v, want 0.1", got)
+	}
 }

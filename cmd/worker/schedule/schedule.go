@@ -45,6 +45,10 @@ type worker struct {
 func newWorker(log *zap.Logger, lease *lock.Lease, p passer, interval time.Duration, reg prometheus.Registerer) *worker {
 	w := &worker{log: log, lease: lease, passer: p, changed: make(chan struct{}, 1)}
 	w.interval.Store(int64(interval))
+	promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "headcount_worker_interval_seconds",
+		Help: "Pause between the end of a pass and the start of the next: worker.interval as it is in force.",
+	}, func() float64 { return time.Duration(w.interval.Load()).Seconds() })
 	w.held = promauto.With(reg).NewGauge(prometheus.GaugeOpts{
 		Name: "headcount_lease_held",
 		Help: "1 while this worker holds the lease and makes the passes, 0 while it stands by.",
