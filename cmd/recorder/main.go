@@ -43,5 +43,5 @@ func run(ctx context.Context, args []string, getenv func() []string, stdout io.W
 	if err != nil {
 		return err
 	}
-	return p.Run(ctx, serve.Service)
+	return p.Run(ctx, serve.Service, program.WatchEviction)
 }

@@ -36,7 +36,8 @@ func everything(t *testing.T, seed redis.UniversalClient, servers []*redis.Clien
 		programtest.Eventually(t, what, func() bool { return done() || len(refusedBy(t, servers)) > 0 })
 	}
 
-	leader := programtest.Start(t, run, append(slices.Clone(env), "HEADCOUNT_WORKER_INTERVAL=100ms"))
+	leader := programtest.Start(t, run, append(slices.Clone(env), "HEADCOUNT_WORKER_INTERVAL=100ms", "HEADCOUNT_LOG_LEVEL=debug"))
+	leader.Wait(t, "when it is full") // Redis was asked what it does then, whatever it said
 	until("a complete pass", func() bool { return strings.Contains(leader.Output(), passComplete) })
 	programtest.Get(t, leader.URL(t, "admin")+"/readyz")
 	once() // the lease is held

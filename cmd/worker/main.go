@@ -61,5 +61,5 @@ func run(ctx context.Context, args []string, getenv func() []string, stdout io.W
 	if once {
 		return schedule.Once(ctx, p)
 	}
-	return p.Run(ctx, schedule.Service)
+	return p.Run(ctx, schedule.Service, program.WatchEviction)
 }

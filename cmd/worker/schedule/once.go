@@ -19,6 +19,7 @@ func Once(ctx context.Context, p *program.Program) error {
 		return err
 	}
 	defer d.close()
+	p.WarnOfEviction(ctx, d.redis) // if Redis does not answer now, the lease tells
 
 	term, err := d.lease.Acquire(ctx)
 	if errors.Is(err, lock.ErrHeld) {
