@@ -22,7 +22,7 @@ type process struct {
 	exited chan struct{} // closed when the process is gone
 }
 
-func startProcess(ctx context.Context, log string, args []string) (*process, error) {
+func startProcess(ctx context.Context, log string, args, env []string) (*process, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
 		return nil, fmt.Errorf("redistest: these tests need redis-server (apt-get install redis-server): %w", err)
@@ -35,6 +35,7 @@ func startProcess(ctx context.Context, log string, args []string) (*process, err
 	defer func() { _ = out.Close() }()
 
 	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = out, out
 	cmd.SysProcAttr = dieWithParent()
 	p := &process{cmd: cmd, log: log, exited: make(chan struct{})}

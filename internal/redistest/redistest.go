@@ -53,10 +53,10 @@ func Start(t testing.TB, args ...string) *Server {
 	return start(t, serverArgs(args))
 }
 
-func start(t testing.TB, args argsFunc) *Server {
+func start(t testing.TB, args argsFunc, env ...string) *Server {
 	t.Helper()
 	dir := t.TempDir()
-	s, err := newServer(context.WithoutCancel(t.Context()), dir, args)
+	s, err := newServer(context.WithoutCancel(t.Context()), dir, args, env...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,6 +28,7 @@ type Server struct {
 	port   int
 	dir    string
 	args   []string
+	env    []string // besides the test's own
 	proc   *process
 	client *redis.Client
 }
@@ -57,20 +58,20 @@ func portArgs(port int, args []string) []string {
 }
 
 // newServer starts a server on a free port and waits until it answers. A nil argsFunc means a plain server.
-func newServer(ctx context.Context, dir string, args argsFunc) (*Server, error) {
+func newServer(ctx context.Context, dir string, args argsFunc, env ...string) (*Server, error) {
 	if args == nil {
 		args = serverArgs(nil)
 	}
 	for range portAttempts - 1 {
-		s, err := tryServer(ctx, dir, args)
+		s, err := tryServer(ctx, dir, args, env)
 		if !errors.Is(err, errPortTaken) {
 			return s, err
 		}
 	}
-	return tryServer(ctx, dir, args)
+	return tryServer(ctx, dir, args, env)
 }
 
-func tryServer(ctx context.Context, dir string, args argsFunc) (*Server, error) {
+func tryServer(ctx context.Context, dir string, args argsFunc, env []string) (*Server, error) {
 	port, err := freePort(ctx)
 	if err != nil {
 		return nil, err
@@ -79,7 +80,7 @@ func tryServer(ctx context.Context, dir string, args argsFunc) (*Server, error) 
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{port: port, dir: dir, args: argv}
+	s := &Server{port: port, dir: dir, args: argv, env: env}
 	o, err := s.clientOptions()
 	if err != nil {
 		return nil, err
@@ -123,7 +124,7 @@ func option(args []string, name string) string {
 
 // launch starts the process and waits until it answers.
 func (s *Server) launch(ctx context.Context) error {
-	proc, err := startProcess(ctx, filepath.Join(s.dir, "redis.log"), s.args)
+	proc, err := startProcess(ctx, filepath.Join(s.dir, "redis.log"), s.args, s.env)
 	if err != nil {
 		return err
 	}
