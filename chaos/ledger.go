@@ -3,6 +3,7 @@ package chaos
 import (
 	"math"
 	"sync"
+	"time"
 )
 
 // viewing is one viewer of one video.
@@ -28,6 +29,8 @@ type entry struct {
 	// atLeast is the earliest time that an acknowledged play can be stored with: of one that was alone in its request
 	// recordedAt, but a batch's answer has only the time of its last play.
 	atLeast int64
+
+	settled time.Time // when the answer came
 }
 
 // ledger is what the suite's clients sent, and what they were told. It is safe for concurrent use.
@@ -58,7 +61,7 @@ func (l *ledger) send(guard int64, leave bool, viewings ...viewing) []*entry {
 func (l *ledger) settle(e *entry, o outcome, at int64, alone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.outcome = o
+	e.outcome, e.settled = o, time.Now()
 	if o != unknown {
 		l.unknown--
 	}
@@ -74,6 +77,22 @@ func (l *ledger) settle(e *entry, o outcome, at int64, alone bool) {
 		e.atLeast = at
 	}
 	l.newest = max(l.newest, at)
+}
+
+// doubt takes back what was acknowledged from a moment to another, as what Redis may have lost with a master that had not
+// passed it on yet. It returns how much that is.
+func (l *ledger) doubt(from, to time.Time) (doubted int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, entries := range l.entries {
+		for _, e := range entries {
+			if e.outcome == acknowledged && !e.settled.Before(from) && !e.settled.After(to) {
+				e.outcome = unknown
+				doubted++
+			}
+		}
+	}
+	return doubted
 }
 
 // totals are how many plays and leaves were acknowledged, and of how many the outcome is unknown.

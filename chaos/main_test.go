@@ -7,6 +7,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
+
 	"headcount/internal/redistest"
 )
 
@@ -20,6 +23,7 @@ func TestMain(m *testing.M) {
 	if *seed == 0 {
 		*seed = rand.Uint64N(1_000_000)
 	}
+	redis.SetLogger(&logging.VoidLogger{}) // it would write of every dial that a dead server refuses
 	fmt.Printf("chaos: -seed %d\n", *seed)
 	if err := built.open(); err != nil {
 		fmt.Fprintln(os.Stderr, err)

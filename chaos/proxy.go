@@ -22,12 +22,12 @@ const (
 
 // proxy stands between a program and Redis, and misbehaves as told at run time.
 type proxy struct {
-	target   string
 	listener net.Listener
 	tap      func([]byte) // told what clients send, as it comes; may be nil
 	wg       sync.WaitGroup
 
 	mu      sync.Mutex
+	target  string // host:port
 	mode    mode
 	changed chan struct{} // closed when the mode changes
 	delay   time.Duration // of every chunk of bytes, each way
@@ -113,6 +113,16 @@ func (p *proxy) heard(data []byte) {
 	}
 }
 
+// retarget leads to another server from now on, and ends the connections to the earlier one.
+func (p *proxy) retarget(addr string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.target = addr
+	for l := range p.links {
+		l.reset()
+	}
+}
+
 // setDelay delays every chunk of bytes, each way.
 func (p *proxy) setDelay(d time.Duration) {
 	p.mu.Lock()
@@ -146,8 +156,11 @@ func (p *proxy) accept(ctx context.Context) {
 }
 
 func (p *proxy) serve(ctx context.Context, conn net.Conn) {
+	p.mu.Lock()
+	target := p.target
+	p.mu.Unlock()
 	var d net.Dialer
-	server, err := d.DialContext(ctx, "tcp", p.target)
+	server, err := d.DialContext(ctx, "tcp", target)
 	if err != nil {
 		reset(conn)
 		return

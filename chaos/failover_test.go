@@ -1,0 +1,199 @@
+package chaos
+
+import (
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"headcount/internal/programtest"
+	"headcount/internal/redistest"
+)
+
+// lag is how long before a master's death an acknowledged play may be lost with it: what it has not passed on to its
+// replica yet. It takes milliseconds, on a busy machine more.
+const lag = 2 * time.Second
+
+var failoverLoad = loadOptions{players: 20, videos: 40, pause: 20 * time.Millisecond}
+
+// TestSentinelFailover kills the master under load. What was acknowledged more than a moment before is not lost.
+func TestSentinelFailover(t *testing.T) {
+	s := begin(t)
+	var f figures
+	total := newLedger()
+	for range s.times(1, 5) { // each with servers of its own: a dead master has no replica to fail over to
+		set := redistest.StartSentinel(t)
+		reader := redis.NewFailoverClient(&redis.FailoverOptions{
+			MasterName: set.MasterName, SentinelAddrs: set.Addrs(), DisableIdentity: true, ContextTimeoutEnabled: true,
+		})
+		t.Cleanup(func() { _ = reader.Close() })
+		site := s.newSite(reader, strings.Join(set.Addrs(), ","), "HEADCOUNT_REDIS_MODE=sentinel", "HEADCOUNT_REDIS_MASTER_NAME="+set.MasterName)
+		f.failover(t, site, set.Master())
+		acknowledged, _ := site.ledger.totals()
+		total.acknowledged += acknowledged
+	}
+	f.report(t, total)
+}
+
+// TestClusterMasterLost kills one of three masters under load; its replica takes over.
+func TestClusterMasterLost(t *testing.T) {
+	s := begin(t)
+	var f figures
+	total := newLedger()
+	for range s.times(1, 5) {
+		c := redistest.StartCluster(t, 3, 1, "--cluster-require-full-coverage", "no")
+		site := s.newSite(c.Client(), strings.Join(c.Addrs(), ","), "HEADCOUNT_REDIS_MODE=cluster")
+		f.failover(t, site, c.Masters()[s.rand.IntN(3)])
+		acknowledged, _ := site.ledger.totals()
+		total.acknowledged += acknowledged
+	}
+	f.report(t, total)
+}
+
+// failures are the plays and leaves of a load that did not succeed.
+type failures struct {
+	mu   sync.Mutex
+	n    int
+	last time.Time // when the last of them ended
+}
+
+func (f *failures) note(a answer) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.n++
+	f.last = a.sent.Add(a.took)
+}
+
+func (f *failures) totals() (n int, last time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.n, f.last
+}
+
+// awaitEnd waits until plays have begun to fail, and have succeeded for a second since. It returns when the last failed.
+func (f *failures) awaitEnd(t testing.TB, l *load) time.Time {
+	t.Helper()
+	eventually(t, "plays fail, and none does any more", func() bool {
+		n, last := f.totals()
+		return n > 0 && time.Since(last) > time.Second && l.acknowledgedSince(last)
+	})
+	_, last := f.totals()
+	return last
+}
+
+// failover kills a master of the site's Redis under load and waits for its replica to serve in its place. It counts
+// what was lost, and fails the test if that is more than replication explains.
+func (f *figures) failover(t *testing.T, site *site, master *redistest.Server) {
+	t.Helper()
+	worker := site.startWorker(t)
+	recorder := site.addRecorder(t)
+	site.addRecorder(t)
+	var failed failures
+	load := site.startLoad(t, failoverLoad, failed.note)
+	site.awaitPass(t)
+	eventually(t, "plays go on", func() bool { return load.acknowledgedSince(time.Now().Add(-50 * time.Millisecond)) })
+
+	killed := time.Now()
+	master.Kill(t)
+	f.faults++
+	f.recovered(failed.awaitEnd(t, load).Sub(killed))
+	load.stop()
+	eventually(t, "the suite reaches the new master", func() bool {
+		_, err := takeSnapshot(t.Context(), site.redis, site.judge.prefix+":*")
+		return err == nil
+	})
+	site.awaitPass(t)
+	lost := len(site.differences(t))
+	f.lost += lost
+	doubted := site.ledger.doubt(killed.Add(-lag), killed.Add(lag))
+	t.Logf("%d differences, of %d acknowledged within %s of the master's death", lost, doubted, lag)
+	site.wantSound(t)
+	if !logged(recorder, "plays and leaves are not recorded: ") {
+		t.Error("the recorder did not say that plays are not recorded")
+	}
+	if logged(worker, "a pass panicked") {
+		t.Error("a pass panicked")
+	}
+}
+
+// TestReadOnlyStorm makes a replica of the master, again and again: it answers READONLY. It keeps what it has, so nothing
+// is lost.
+func TestReadOnlyStorm(t *testing.T) {
+	s := begin(t)
+	server := redistest.Start(t)
+	site := s.newSite(server.Client(), server.Addr())
+	site.startWorker(t)
+	recorder := site.addRecorder(t)
+	var failed failures
+	load := site.startLoad(t, failoverLoad, failed.note)
+	var f figures
+	for range s.times(3, 30) {
+		eventually(t, "plays go on", func() bool { return load.acknowledgedSince(time.Now().Add(-50 * time.Millisecond)) })
+		before, _ := failed.totals()
+		s.replicaOf(server, "127.0.0.1", "1") // where no server is
+		f.faults++
+		eventually(t, "plays fail", func() bool { n, _ := failed.totals(); return n > before })
+		s.replicaOf(server, "NO", "ONE")
+		back := time.Now()
+		eventually(t, "plays are recorded again", func() bool { return load.acknowledgedSince(back) })
+		f.recovered(time.Since(back))
+	}
+	load.stop()
+	f.lost = site.wantSound(t)
+	if line := recorder.Wait(t, "plays and leaves are not recorded: "); line.Field("reason") != "READONLY" {
+		t.Errorf("%s, want the reason READONLY", line)
+	}
+	if got := programtest.Metric(t, recorder.URL(t, "admin"), `headcount_plays_total{outcome="failed"}`); got == 0 {
+		t.Error("no play was counted as failed")
+	}
+	f.report(t, site.ledger)
+}
+
+func (s *scenario) replicaOf(server *redistest.Server, host, port string) {
+	s.Helper()
+	if err := server.Client().Do(s.Context(), "REPLICAOF", host, port).Err(); err != nil {
+		s.Fatal(err)
+	}
+}
+
+// TestMovedStorm moves slots to and fro under load: clients are redirected by ASK and MOVED, and nothing is
+// lost.
+func TestMovedStorm(t *testing.T) {
+	s := begin(t)
+	c := redistest.StartCluster(t, 3, 0)
+	site := s.newSite(c.Client(), strings.Join(c.Addrs(), ","), "HEADCOUNT_REDIS_MODE=cluster")
+	worker := site.startWorker(t)
+	recorder := site.addRecorder(t)
+	var failed failures
+	load := site.startLoad(t, failoverLoad, failed.note)
+	var f figures
+	for range s.times(10, 150) {
+		video := strconv.Itoa(10001 + s.rand.IntN(5))
+		key := site.keys.Online(video)
+		if s.rand.IntN(3) == 0 {
+			key = site.keys.Count(video)
+		}
+		slot := c.Slot(t, key)
+		move := c.Migrate(t, slot, c.Other(c.Owner(t, slot)))
+		eventually(t, "plays go on", func() bool { return load.acknowledgedSince(time.Now().Add(-50 * time.Millisecond)) })
+		move.MoveKeys(t)
+		move.Finish(t)
+		f.faults++
+		moved := time.Now()
+		eventually(t, "plays go on", func() bool { return load.acknowledgedSince(moved) })
+		f.recovered(time.Since(moved))
+	}
+	load.stop()
+	f.lost = site.wantSound(t)
+	n, _ := failed.totals()
+	t.Logf("%d plays and leaves were refused meanwhile", n)
+	for _, p := range []*programtest.Program{worker, recorder} {
+		if logged(p, "a pass panicked") {
+			t.Error("a pass panicked")
+		}
+	}
+	f.report(t, site.ledger)
+}

@@ -1,0 +1,216 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"headcount/internal/programtest"
+	"headcount/internal/redistest"
+)
+
+// TestRedisKilledWithAppendOnlyFile kills a Redis that writes every command to its file before it answers. Nothing that
+// was acknowledged is lost.
+func TestRedisKilledWithAppendOnlyFile(t *testing.T) {
+	s := begin(t)
+	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
+	site := s.newSite(server.Client(), server.Addr())
+	site.startWorker(t)
+	recorder := site.addRecorder(t)
+	site.addRecorder(t)
+	load := site.startLoad(t, loadOptions{players: 20, videos: 20, pause: 20 * time.Millisecond}, nil)
+
+	var f figures
+	for range s.times(2, 20) {
+		eventually(t, "plays go on", func() bool { return load.acknowledgedSince(time.Now().Add(-50 * time.Millisecond)) })
+		server.Kill(t)
+		f.faults++
+		eventually(t, "the recorder is not ready", func() bool { return !ready(t, recorder) })
+		server.Restart(t)
+		back := time.Now()
+		eventually(t, "plays are recorded again", func() bool { return load.acknowledgedSince(back) })
+		f.recovered(time.Since(back))
+		eventually(t, "the recorder is ready", func() bool { return ready(t, recorder) })
+	}
+	load.stop()
+	f.lost = site.wantSound(t)
+	if !logged(recorder, "plays and leaves are not recorded: ") {
+		t.Error("the recorder did not say that plays are not recorded")
+	}
+	site.wantNobodyLeft(t)
+	f.report(t, site.ledger)
+}
+
+func ready(t *testing.T, p *programtest.Program) bool {
+	t.Helper()
+	return programtest.Get(t, p.URL(t, "admin")+"/readyz").Code == http.StatusOK
+}
+
+// short is a window in which a scenario can wait for everybody's next beat.
+const short = 4 * time.Second
+
+// newShortSite is newSite with a short window.
+func (s *scenario) newShortSite(server *redistest.Server, env ...string) *site {
+	s.Helper()
+	site := s.newSite(server.Client(), server.Addr(), append([]string{
+		"HEADCOUNT_WINDOW=" + short.String(), "HEADCOUNT_KEY_TTL=" + (3 * short).String(), "HEADCOUNT_COUNT_TTL=" + (2 * short).String(),
+		"HEADCOUNT_WORKER_INTERVAL=200ms", // the default is longer than that
+	}, env...)...)
+	site.judge.window, site.judge.keyTTL, site.judge.countTTL = short, 3*short, 2*short
+	return site
+}
+
+// TestRedisKilledWithoutPersistence kills a Redis that comes back empty. What was recorded is gone; one window later
+// the numbers are right again, and until then nothing claims to be newer than the last complete pass.
+func TestRedisKilledWithoutPersistence(t *testing.T) {
+	s := begin(t)
+	server := redistest.Start(t)
+	site := s.newShortSite(server, "HEADCOUNT_LOOKUP_CACHE=0s", "HEADCOUNT_LOOKUP_ON_MISS=zero")
+	worker := site.startWorker(t)
+	recorder := site.addRecorder(t)
+	load := site.startLoad(t, loadOptions{players: 20, videos: 20, pause: 20 * time.Millisecond}, nil)
+	site.awaitPass(t)
+	watch := site.watchAsOf(t, recorder)
+
+	var f figures
+	for range s.times(1, 8) {
+		worker.Signal(t, syscall.SIGSTOP) // or it would make a pass as soon as Redis is back, and nothing be unknown
+		watch.await(t, known, "lookups know of the last pass")
+		f.lost += len(site.viewers(t))
+		server.Kill(t)
+		f.faults++
+		watch.await(t, stillKnown, "lookups are answered by what was known last")
+		server.Restart(t)
+		back := time.Now()
+		eventually(t, "plays are recorded again", func() bool { return load.acknowledgedSince(back) })
+		watch.await(t, notKnown, "lookups say that they do not know")
+		if others := watch.await(t, notKnown, "lookups say so again"); others > 0 {
+			t.Errorf("%d lookups knew, before a pass", others)
+		}
+		worker.Signal(t, syscall.SIGCONT)
+		watch.await(t, known, "lookups know again")
+		f.recovered(time.Since(back))
+		<-time.After(time.Until(back.Add(short + 2*time.Second))) // whoever plays has beaten since; times are whole seconds
+		load.stop()
+		site.wantSound(t)
+		load = site.startLoad(t, load.o, nil)
+	}
+	load.stop()
+	watch.stop()
+	site.wantSound(t)
+	f.report(t, site.ledger)
+}
+
+// viewers are who is in Redis now.
+func (s *site) viewers(t testing.TB) (all []viewing) {
+	t.Helper()
+	now, err := takeSnapshot(t.Context(), s.redis, s.judge.prefix+":*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for video, viewers := range (evidence{judge: &s.judge, snapshot: now}).hashes() {
+		for viewer := range viewers {
+			all = append(all, viewing{video, viewer})
+		}
+	}
+	return all
+}
+
+// age is what a lookup says of its number's time.
+type age int
+
+const (
+	known      age = iota
+	stillKnown     // while Redis does not answer
+	notKnown       // null
+)
+
+// asOfWatch asks for a count again and again, and holds its as_of against the last complete pass.
+type asOfWatch struct {
+	stop func()
+
+	mu     sync.Mutex
+	seen   map[age]int
+	newest int64    // finish of the last complete pass that Redis has told of, Unix seconds
+	wrong  []string // answers that claim to be newer
+}
+
+// await waits until some answers have been of that age, and returns those of other ages that came meanwhile.
+func (w *asOfWatch) await(t testing.TB, a age, what string) (others int) {
+	t.Helper()
+	const some = 3
+	w.mu.Lock()
+	clear(w.seen)
+	w.mu.Unlock()
+	eventually(t, what, func() bool {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		return w.seen[a] >= some
+	})
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.seen[known] + w.seen[stillKnown] + w.seen[notKnown] - w.seen[a]
+}
+
+// watchAsOf watches until stopped, and then fails the test if a count has ever claimed to be newer than the last complete
+// pass.
+func (s *site) watchAsOf(t *testing.T, recorder *programtest.Program) *asOfWatch {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	client := newClient(s.ledger)
+	w := &asOfWatch{seen: make(map[age]int)}
+	base := recorder.URL(t, "public")
+	var watching sync.WaitGroup
+	watching.Go(func() {
+		tick := time.NewTicker(10 * time.Millisecond)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			a := client.get(ctx, base, videoPath("10001")+"/viewers")
+			finished, err := s.redis.HGet(ctx, s.keys.LastPass(), "finished_at").Int64() // after the answer
+			w.note(a, finished, err)
+			<-tick.C
+		}
+	})
+	w.stop = sync.OnceFunc(func() {
+		cancel()
+		watching.Wait()
+		client.close()
+		for _, line := range w.wrong[:min(len(w.wrong), 5)] {
+			t.Errorf("%s", line)
+		}
+	})
+	t.Cleanup(w.stop)
+	return w
+}
+
+func (w *asOfWatch) note(a answer, finished int64, err error) {
+	var body struct {
+		AsOf *time.Time `json:"as_of"`
+	}
+	if a.code != http.StatusOK || json.Unmarshal(a.body, &body) != nil {
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.newest = max(w.newest, finished)
+	switch {
+	case body.AsOf == nil:
+		w.seen[notKnown]++
+		return
+	case err == nil || errors.Is(err, redis.Nil):
+		w.seen[known]++
+	default:
+		w.seen[stillKnown]++
+	}
+	if body.AsOf.Unix() > w.newest {
+		w.wrong = append(w.wrong, fmt.Sprintf("as of %d, but the last complete pass finished at %d", body.AsOf.Unix(), w.newest))
+	}
+}
