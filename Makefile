@@ -1,7 +1,8 @@
 VERSION  ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo dev)
 FUZZTIME ?= 1m
+SOAK     ?= 15m
 
-.PHONY: help test chaos build lint tidy-check fuzz image run clean
+.PHONY: help test chaos soak build lint tidy-check fuzz image run clean
 
 help: ## list these targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-12s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -13,6 +14,10 @@ test: ## install what the tests need, then run them all under the race detector
 chaos: ## break things under load, for some ten minutes
 	scripts/setup.sh redis-server cc
 	go test -race -count=1 -timeout 15m -parallel 4 ./chaos -full
+
+soak: ## let load, passes and restarts go on for SOAK, and look for what grows
+	scripts/setup.sh redis-server cc
+	go test -race -count=1 -timeout 0 -v ./chaos -run '^TestSoak$$' -soak $(SOAK)
 
 build: ## build static binaries into bin/
 	mkdir -p bin

@@ -24,7 +24,7 @@ func TestSentinelFailover(t *testing.T) {
 	s := begin(t)
 	var f figures
 	total := newLedger()
-	for range s.times(1, 5) { // each with servers of its own: a dead master has no replica to fail over to
+	for range s.times(1, 4) { // each with servers of its own: a dead master has no replica to fail over to
 		set := redistest.StartSentinel(t)
 		reader := redis.NewFailoverClient(&redis.FailoverOptions{
 			MasterName: set.MasterName, SentinelAddrs: set.Addrs(), DisableIdentity: true, ContextTimeoutEnabled: true,
@@ -43,7 +43,7 @@ func TestClusterMasterLost(t *testing.T) {
 	s := begin(t)
 	var f figures
 	total := newLedger()
-	for range s.times(1, 5) {
+	for range s.times(1, 4) {
 		c := redistest.StartCluster(t, 3, 1, "--cluster-require-full-coverage", "no")
 		site := s.newSite(c.Client(), strings.Join(c.Addrs(), ","), "HEADCOUNT_REDIS_MODE=cluster")
 		f.failover(t, site, c.Masters()[s.rand.IntN(3)])
@@ -170,7 +170,7 @@ func TestMovedStorm(t *testing.T) {
 	var failed failures
 	load := site.startLoad(t, failoverLoad, failed.note)
 	var f figures
-	for range s.times(10, 150) {
+	for range s.times(10, 100) {
 		video := strconv.Itoa(10001 + s.rand.IntN(5))
 		key := site.keys.Online(video)
 		if s.rand.IntN(3) == 0 {

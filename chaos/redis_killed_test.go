@@ -29,7 +29,7 @@ func TestRedisKilledWithAppendOnlyFile(t *testing.T) {
 	load := site.startLoad(t, loadOptions{players: 20, videos: 20, pause: 20 * time.Millisecond}, nil)
 
 	var f figures
-	for range s.times(2, 20) {
+	for range s.times(2, 15) {
 		eventually(t, "plays go on", func() bool { return load.acknowledgedSince(time.Now().Add(-50 * time.Millisecond)) })
 		server.Kill(t)
 		f.faults++
@@ -81,7 +81,7 @@ func TestRedisKilledWithoutPersistence(t *testing.T) {
 	watch := site.watchAsOf(t, recorder)
 
 	var f figures
-	for range s.times(1, 8) {
+	for range s.times(1, 5) {
 		worker.Signal(t, syscall.SIGSTOP) // or it would make a pass as soon as Redis is back, and nothing be unknown
 		watch.await(t, known, "lookups know of the last pass")
 		f.lost += len(site.viewers(t))
