@@ -122,11 +122,7 @@ func TestReplicaWithAnotherClockPromoted(t *testing.T) {
 			_, port := splitAddr(t, master.Addr())
 			clock.Step(t, off)
 			replica := clock.Start(t, "--repl-diskless-sync-delay", "0", "--replicaof", "127.0.0.1", port)
-			road, err := newProxy(t.Context(), master.Addr(), s.rand, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer road.close()
+			road := s.proxyTo(master.Addr())
 			site := s.newSite(master.Client(), road.addr())
 			site.startWorker(t)
 			site.addRecorder(t)
