@@ -122,7 +122,7 @@ func TestReplicaWithAnotherClockPromoted(t *testing.T) {
 			_, port := splitAddr(t, master.Addr())
 			clock.Step(t, off)
 			replica := clock.Start(t, "--repl-diskless-sync-delay", "0", "--replicaof", "127.0.0.1", port)
-			road := s.proxyTo(master.Addr())
+			road := s.newProxy(master.Addr(), nil)
 			site := s.newSite(master.Client(), road.addr())
 			site.startWorker(t)
 			site.addRecorder(t)

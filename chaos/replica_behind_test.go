@@ -15,10 +15,10 @@ func TestReplicaBehindPromoted(t *testing.T) {
 	total := newLedger()
 	for range s.times(1, 4) {
 		master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
-		behind := s.proxyTo(master.Addr())
+		behind := s.newProxy(master.Addr(), nil)
 		_, port := splitAddr(t, behind.addr())
 		replica := redistest.Start(t, "--replicaof", "127.0.0.1", port)
-		road := s.proxyTo(master.Addr())
+		road := s.newProxy(master.Addr(), nil)
 		site := s.newSite(master.Client(), road.addr())
 		site.startWorker(t)
 		site.addRecorder(t)
@@ -58,15 +58,4 @@ func TestReplicaBehindPromoted(t *testing.T) {
 		total.acknowledged += acknowledged
 	}
 	f.report(t, total)
-}
-
-// proxyTo starts a proxy that is closed when the scenario ends.
-func (s *scenario) proxyTo(addr string) *proxy {
-	s.Helper()
-	p, err := newProxy(s.Context(), addr, s.rand, nil)
-	if err != nil {
-		s.Fatal(err)
-	}
-	s.Cleanup(p.close)
-	return p
 }
