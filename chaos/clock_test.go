@@ -77,6 +77,7 @@ func (c *crowd) awaitOtherPasses(t testing.TB) {
 // TestClockSteps steps Redis's clock. By up to what is tolerated, nobody who watches is dropped; by more, who watches is
 // back with the next beat. Nobody is counted who never was there, and whoever is gone is dropped at last.
 func TestClockSteps(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	clock := redistest.NewClock(t)
 	server := clock.Start(t)
@@ -114,6 +115,7 @@ func TestClockSteps(t *testing.T) {
 // TestReplicaWithAnotherClockPromoted promotes a replica whose clock is a minute off. Nobody who watches is dropped, and
 // whoever is gone is at most that much longer or shorter there.
 func TestReplicaWithAnotherClockPromoted(t *testing.T) {
+	t.Parallel()
 	for _, off := range []time.Duration{-time.Minute, time.Minute} {
 		t.Run(off.String(), func(t *testing.T) {
 			s := begin(t)

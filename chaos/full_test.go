@@ -17,6 +17,7 @@ import (
 // TestRedisFull fills Redis with viewers who are gone, under load and again and again. Plays are refused, passes go on and
 // make room, and nothing that was acknowledged is lost.
 func TestRedisFull(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	server := redistest.Start(t, "--maxmemory-policy", "noeviction")
 	site := s.newSite(server.Client(), server.Addr())
@@ -108,6 +109,7 @@ func usedMemory(ctx context.Context, rdb *redis.Client) int64 {
 // TestEvictionPolicies lets Redis make room as each policy does. All drop viewers who are watching, which the programs say
 // at their start; how many are lost is measured.
 func TestEvictionPolicies(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	for _, policy := range []string{
 		"allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl",

@@ -71,6 +71,7 @@ func (s *scenario) newShortSite(server *redistest.Server, env ...string) *site {
 // TestRedisKilledWithoutPersistence kills a Redis that comes back empty. What was recorded is gone; one window later
 // the numbers are right again, and until then nothing claims to be newer than the last complete pass.
 func TestRedisKilledWithoutPersistence(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	server := redistest.Start(t)
 	site := s.newShortSite(server, "HEADCOUNT_LOOKUP_CACHE=0s", "HEADCOUNT_LOOKUP_ON_MISS=zero")

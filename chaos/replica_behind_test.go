@@ -10,6 +10,7 @@ import (
 // TestReplicaBehindPromoted kills a master that has not passed on its last second to the replica, which takes over. That
 // second is lost, and nothing else is.
 func TestReplicaBehindPromoted(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	var f figures
 	total := newLedger()

@@ -24,6 +24,7 @@ type level struct {
 // TestSoak lets load, passes and restarts of workers go on, and compares the last third with the second: nothing that
 // programs or Redis hold on to may have grown. The first third is for everything to reach its level.
 func TestSoak(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	server := redistest.Start(t)
 	site := s.newShortSite(server, "HEADCOUNT_LEASE_TTL=2s")
