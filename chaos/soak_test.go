@@ -21,6 +21,9 @@ type level struct {
 	read  func() float64
 }
 
+// leastSamples are taken however slow the machine is.
+const leastSamples = 30
+
 // TestSoak lets load, passes and restarts of workers go on, and compares the last third with the second: nothing that
 // programs or Redis hold on to may have grown. The first third is for everything to reach its level.
 func TestSoak(t *testing.T) {
@@ -40,7 +43,7 @@ func TestSoak(t *testing.T) {
 	began, restarted := time.Now(), time.Now()
 	tick := time.NewTicker(max(*soak/300, 20*time.Millisecond))
 	defer tick.Stop()
-	for time.Since(began) < *soak {
+	for time.Since(began) < *soak || len(samples[0]) < leastSamples {
 		<-tick.C
 		for i, l := range watched {
 			samples[i] = append(samples[i], l.read())
@@ -69,7 +72,9 @@ func (s *site) restart(t testing.TB, old *programtest.Program, kill bool) *progr
 	} else if err := old.Stop(t); err != nil {
 		t.Errorf("a worker ended with: %v", err)
 	}
-	return s.startWorker(t)
+	w := s.startWorker(t)
+	w.URL(t, "admin") // it runs, and does not die of a SIGTERM that comes before it listens to that
+	return w
 }
 
 func levels(t *testing.T, recorder, worker *programtest.Program, rdb *redis.Client) []level {
