@@ -389,12 +389,12 @@ func TestPassIsFewRoundTripsAndBoundedReads(t *testing.T) {
 
 		e.pass()
 
-		// 1,000 small hashes and 88 pages of large ones, next to whatever other
+		// 1,000 small hashes and 48 pages of large ones, next to whatever other
 		// keys the shared server's SCAN has to pass by.
 		if trips > 600 {
 			t.Errorf("round trips: got %d, want at most 600 for 49,000 viewers", trips)
 		}
-		if most := 6000; largest > most { // four pages of 512 viewers and their times, roughly
+		if most := 9000; largest > most { // four pages of 1,024 viewers and their times, roughly
 			t.Errorf("one round trip read %d values, want at most %d", largest, most)
 		}
 		if candidates < 5000 || candidates > 6000 {

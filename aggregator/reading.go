@@ -2,7 +2,6 @@ package aggregator
 
 import (
 	"context"
-	_ "embed"
 	"slices"
 	"time"
 
@@ -10,11 +9,6 @@ import (
 
 	"headcount/internal/redisclient"
 )
-
-//go:embed evict.lua
-var evictSource string
-
-var evictScript = redis.NewScript(evictSource)
 
 // reading is one video on its way to a count.
 //
@@ -123,7 +117,10 @@ func (s *sweep) read(ctx context.Context, batch []*reading) {
 		}
 	}
 	s.askCounts(ctx, pipe, untold)
+	evictions := s.evictions(batch, s.deferred)
+	redisclient.QueueScripts(ctx, pipe, evictions.calls)
 	s.exec(ctx, pipes)
+	redisclient.RepeatScripts(ctx, s.rdb, evictions.calls)
 
 	for _, r := range untold {
 		if err := s.takeCount(r); err != nil {
@@ -142,6 +139,7 @@ func (s *sweep) read(ctx context.Context, batch []*reading) {
 		}
 		r.small, r.page, r.size = nil, nil, nil // a large hash is open for long; its pages are not
 	}
+	s.settleEvictions(evictions)
 }
 
 func (s *sweep) takeSmall(ctx context.Context, r *reading) {
@@ -223,57 +221,4 @@ func (s *sweep) look(r *reading, viewer, value string) {
 		r.oldest = at
 	}
 	s.suspect(r, viewer, value, at)
-}
-
-// maxEvict is how many viewers one call of evict.lua looks at.
-const maxEvict = 512
-
-// evict removes the stale viewers of the whole batch in one round trip.
-func (s *sweep) evict(ctx context.Context, batch []*reading) {
-	var calls []*redisclient.ScriptCall
-	var of []*reading // whose call each is
-	for _, r := range batch {
-		if r.dropped {
-			continue
-		}
-		for i := 0; i < len(r.stale.viewers); i += maxEvict {
-			end := min(i+maxEvict, len(r.stale.viewers))
-			args := slices.Concat(r.stale.viewers[i:end], r.stale.values[i:end])
-			calls = append(calls, &redisclient.ScriptCall{Script: evictScript, Key: r.key, Args: args})
-			of = append(of, r)
-		}
-	}
-	if len(calls) > 0 {
-		s.beforeWrites()
-	}
-	redisclient.RunScripts(ctx, s.rdb, calls)
-
-	for i, c := range calls {
-		r := of[i]
-		evicted, err := evictedBy(c.Reply, r)
-		if err != nil {
-			s.fail(r, "evict", err)
-			continue
-		}
-		s.sum.Evicted += evicted
-		invalid := min(r.invalid, evicted) // whoever came back meanwhile had been invalid, or not: nobody can tell
-		r.invalid -= invalid
-		s.sum.Invalid += invalid
-	}
-}
-
-// evictedBy reads evict.lua's answer and brings r.viewers up to date.
-func evictedBy(reply *redis.Cmd, r *reading) (evicted int64, err error) {
-	if _, some := reply.Val().([]any); !some {
-		evicted, err = reply.Int64()
-		r.viewers -= evicted
-		return evicted, err
-	}
-	// The others had come back, left, or been evicted by another pass.
-	evictedAndLeft, err := reply.Int64Slice()
-	if err != nil {
-		return 0, err
-	}
-	r.viewers = evictedAndLeft[1]
-	return evictedAndLeft[0], nil
 }

@@ -21,31 +21,38 @@ type ScriptCall struct {
 // calls on their keys, which would have overtaken them otherwise: a script must
 // bear being run twice.
 func RunScripts(ctx context.Context, rdb redis.UniversalClient, calls []*ScriptCall) {
-	send(ctx, rdb, calls, (*redis.Script).EvalSha)
+	pipe := rdb.Pipeline()
+	QueueScripts(ctx, pipe, calls)
+	exec(ctx, pipe)
+	RepeatScripts(ctx, rdb, calls)
+}
 
-	var again []*ScriptCall
+// QueueScripts adds the calls to a pipeline of the caller's. RepeatScripts must
+// be called once it was sent.
+func QueueScripts(ctx context.Context, pipe redis.Pipeliner, calls []*ScriptCall) {
+	for _, c := range calls {
+		c.Reply = c.Script.EvalSha(ctx, pipe, []string{c.Key}, c.Args...)
+	}
+}
+
+// RepeatScripts is the second half of RunScripts.
+func RepeatScripts(ctx context.Context, rdb redis.UniversalClient, calls []*ScriptCall) {
+	pipe := rdb.Pipeline()
 	behind := make(map[string]bool) // keys with a call that has to be repeated
 	for _, c := range calls {
 		if redis.HasErrorPrefix(c.Reply.Err(), "NOSCRIPT") {
 			behind[c.Key] = true
 		}
 		if behind[c.Key] {
-			again = append(again, c)
+			c.Reply = c.Script.Eval(ctx, pipe, []string{c.Key}, c.Args...)
 		}
 	}
-	send(ctx, rdb, again, (*redis.Script).Eval)
+	exec(ctx, pipe)
 }
 
-type evaluate func(s *redis.Script, ctx context.Context, rdb redis.Scripter, keys []string, args ...any) *redis.Cmd
-
-func send(ctx context.Context, rdb redis.UniversalClient, calls []*ScriptCall, eval evaluate) {
-	if len(calls) == 0 {
-		return
+func exec(ctx context.Context, pipe redis.Pipeliner) {
+	if pipe.Len() > 0 {
+		// The pipeline's own error is the first of its commands'; each is looked at.
+		_, _ = pipe.Exec(ctx)
 	}
-	pipe := rdb.Pipeline()
-	for _, c := range calls {
-		c.Reply = eval(c.Script, ctx, pipe, []string{c.Key}, c.Args...)
-	}
-	// The pipeline's own error is the first of its commands'; each is looked at.
-	_, _ = pipe.Exec(ctx)
 }

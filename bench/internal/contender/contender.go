@@ -74,7 +74,7 @@ func productKeys() keys.Keys { return keys.New(prefix) }
 // Batch sizes of the contenders that pipeline.
 const (
 	scanCount = 1000 // keys that one SCAN looks at
-	pageSize  = 512  // viewers in one page of a large hash
+	pageSize  = 1024 // viewers in one page of a large hash
 )
 
 // connect returns a client that is connected, and whose round trips are counted
