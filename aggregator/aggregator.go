@@ -46,6 +46,7 @@ type Aggregator struct {
 	metrics *metrics
 	foreign foreignLog
 	kept    atomic.Pointer[memory] // from pass to pass
+	lent    atomic.Pointer[trust]  // what the counts of an earlier pass were trusted for
 	empty   atomic.Bool            // the last pass found nothing in a database that holds something
 }
 
@@ -149,28 +150,13 @@ func (a *Aggregator) sweepAll(ctx context.Context, beforeWrites func()) (Summary
 		return sum, err
 	}
 	sum.Finished = sweeps[0].clock.at(time.Now()).Truncate(time.Second)
-	return sum, errors.Join(err, a.conclude(ctx, &sum))
-}
-
-// trusted is how long every count that is right may be left unwritten by a
-// worker that does not know when it was written: a complete pass, by whatever
-// worker, leaves each at least half its TTL. 0 is always safe.
-func (a *Aggregator) trusted(ctx context.Context, now time.Time) time.Duration {
-	finished, err := a.rdb.HGet(ctx, a.o.Keys.LastPass(), "finished_at").Int64()
-	if err != nil {
-		return 0
-	}
-	age := now.Sub(time.Unix(finished, 0))
-	if age < 0 {
-		return 0
-	}
-	return max(0, a.o.CountTTL/2-age) / 2
+	return sum, errors.Join(err, a.conclude(ctx, p, &sum))
 }
 
 // conclude writes down the pass for everybody to read, and warns where it found
 // nothing although there is something: often a wrong prefix or database.
-func (a *Aggregator) conclude(ctx context.Context, sum *Summary) error {
-	if err := a.writeLastPass(ctx, sum); err != nil {
+func (a *Aggregator) conclude(ctx context.Context, p *pass, sum *Summary) error {
+	if err := a.writeLastPass(ctx, p, sum); err != nil {
 		sum.Errors++
 		return fmt.Errorf("aggregator: write %s: %w", a.o.Keys.LastPass(), err)
 	}
@@ -179,7 +165,7 @@ func (a *Aggregator) conclude(ctx context.Context, sum *Summary) error {
 
 // writeLastPass keeps finished_at for complete passes: after one with errors it
 // still tells since when the counts are certain, and is older than started_at.
-func (a *Aggregator) writeLastPass(ctx context.Context, sum *Summary) error {
+func (a *Aggregator) writeLastPass(ctx context.Context, p *pass, sum *Summary) error {
 	key := a.o.Keys.LastPass()
 	passes, err := a.rdb.HGet(ctx, key, "passes").Int64()
 	var syntax *strconv.NumError // somebody else's writing: begin anew
@@ -196,7 +182,7 @@ func (a *Aggregator) writeLastPass(ctx context.Context, sum *Summary) error {
 		"holder", a.o.Holder,
 	}
 	if sum.Errors == 0 {
-		fields = append(fields, "finished_at", sum.Finished.Unix())
+		fields = append(fields, "finished_at", sum.Finished.Unix(), "counts_until", p.countsUntil())
 	}
 	_, err = a.rdb.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
 		pipe.HSet(ctx, key, fields...)
@@ -239,7 +225,8 @@ func (a *Aggregator) Count(ctx context.Context, videoID string) (viewers int64, 
 		return 0, time.Time{}, fmt.Errorf("aggregator: ask Redis for the time: %w", err)
 	}
 	s := &sweep{pass: &pass{Aggregator: a, window: time.Duration(a.window.Load()), beforeWrites: func() {}}, node: a.rdb}
-	s.setClocks(now, now)
+	s.setClock(now)
+	s.clock = reference{server: now, ours: time.Now()}
 	length, err := a.rdb.HLen(ctx, a.o.Keys.Online(videoID)).Result()
 	switch {
 	case redis.HasErrorPrefix(err, "WRONGTYPE"):

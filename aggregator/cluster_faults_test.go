@@ -129,7 +129,7 @@ func TestPassWithoutOneMaster(t *testing.T) {
 			e.newWorker()
 			e.onceReading(func() { tc.end(dead, t) })
 
-			const most = 20 * timeout
+			const most = 40 * timeout
 			e.partial(most)
 			e.wantFaultCounts(reached)
 			if sum := e.partial(most); sum.Videos == 0 || sum.Videos == faultVideos {

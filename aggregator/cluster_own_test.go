@@ -24,6 +24,8 @@ func TestPassOnAClusterOfItsOwn(t *testing.T) {
 		{"a video moves", testVideoMoves},
 		{"half a slot moves", testSlotIsHalfMoved},
 		{"a large hash moves", testLargeHashMoves},
+		{"a large hash moves twice", testLargeHashMovesTwice},
+		{"a zero hides no first viewer", testZeroHidesNoFirstViewer},
 		{"a video slips by the scans", testVideoSlipsByTheScans},
 		{"slots are nobody's", testSlotsAreNobodys},
 	} {

@@ -28,7 +28,7 @@ type evictions struct {
 
 // deferred reports whether the candidates of the page read last are evicted
 // beside the reading of the next, which saves a round trip. On a cluster they
-// are not: a hash may move to another master between the two.
+// are not: pages come from one master, and the script goes where the hash is.
 func (s *sweep) deferred(r *reading) bool { return r.large && !r.whole && r.from == s.rdb }
 
 // evict removes the candidates of the whole batch in one round trip, but for
@@ -65,9 +65,14 @@ func (s *sweep) evictions(batch []*reading, wanted func(*reading) bool) (e evict
 // settleEvictions takes in the answers.
 func (s *sweep) settleEvictions(e evictions) {
 	for i, c := range e.calls {
-		evicted, err := evictedBy(c.Reply, e.of[i])
+		r := e.of[i]
+		evicted, err := evictedBy(c.Reply, r)
+		if redis.HasErrorPrefix(err, "WRONGTYPE") {
+			s.notHash(r) // any more
+			continue
+		}
 		if err != nil {
-			s.fail(e.of[i], "evict", err)
+			s.fail(r, "evict", err)
 			continue
 		}
 		s.sum.Evicted += evicted

@@ -91,7 +91,7 @@ type installed struct {
 
 // wanted is of a node only what was sent to it by name, not by its keys.
 func (i installed) wanted(cmds []redis.Cmder) bool {
-	return i.node == "" || slices.Contains([]string{"scan", "hscan", "time", "info"}, cmds[0].Name())
+	return i.node == "" || slices.Contains([]string{"scan", "hscan", "asking", "time", "info"}, cmds[0].Name())
 }
 
 func (i installed) call(ctx context.Context, pick func(hook) func(context.Context, []redis.Cmder), cmds []redis.Cmder) {

@@ -440,6 +440,11 @@ func TestPassWritesDownWhatItFound(t *testing.T) {
 		e.pass()
 		e.pass()
 		got := e.raw.HGetAll(t.Context(), e.k.LastPass()).Val()
+		until, err := strconv.ParseInt(got["counts_until"], 10, 64)
+		if half := int64(countTTL/time.Second) / 2; err != nil || until < from+half || until > e.now()+half {
+			t.Errorf("counts_until: got %q, want half a TTL from now", got["counts_until"])
+		}
+		delete(got, "counts_until")
 		for _, field := range []string{"started_at", "finished_at"} {
 			at, err := strconv.ParseInt(got[field], 10, 64)
 			if err != nil || at < from || at > e.now() {

@@ -12,7 +12,7 @@ import (
 // costs one more reading.
 //
 // It is a table in buckets of eight, of 1 MiB for a small site and at the most
-// 28 MiB, enough for 1.5 million videos. A full bucket drops the video that is
+// 28 MiB, with room for 1.5 million videos; of a million, a few percent find no place. A full bucket drops the video that is
 // due first, but none that the pass has dealt with: that could be counted twice.
 // A video is known by 64 bits of a hash with a seed of this process:
 // among a million videos two share them once in some ten million processes, and
@@ -54,8 +54,8 @@ type reference struct {
 func (r reference) at(ours time.Time) time.Time { return r.server.Add(ours.Sub(r.ours)) }
 
 // newMemory returns an empty memory for about that many videos.
-func newMemory(window time.Duration, videos int64) *memory {
-	m := &memory{window: window, seed: maphash.MakeSeed(), suspects: make(map[uint64]suspects)}
+func newMemory(videos int64) *memory {
+	m := &memory{seed: maphash.MakeSeed(), suspects: make(map[uint64]suspects)}
 	m.allocate(smallTable)
 	if videos > smallSite {
 		m.allocate(largeTable)
@@ -216,15 +216,19 @@ func (m *memory) forget() {
 // still count as going on.
 const slack = 2 * time.Second
 
-// check compares the servers' clocks, by their identities, with those of the
-// last pass. One that stepped back, or a server that is new, as after a
-// failover, makes the memory forget: what it holds was reckoned by other clocks,
-// and from other times than may be in the hashes now.
-func (m *memory) check(clocks map[string]reference) {
+// check compares the window, and the servers' clocks by their identities, with
+// those of the last pass. Another window, a clock that stepped back, or a server that is new, as after a
+// failover, makes the memory forget: what it holds was reckoned otherwise, and
+// from other times than may be in the hashes now.
+func (m *memory) check(window time.Duration, clocks map[string]reference) {
 	m.mu.Lock()
-	last := m.clocks
-	m.clocks = clocks
+	last, before := m.clocks, m.window
+	m.clocks, m.window = clocks, window
 	m.mu.Unlock()
+	if window != before {
+		m.forget()
+		return
+	}
 	for server, now := range clocks {
 		before, known := last[server]
 		steppedBack := known && now.server.Sub(before.server) < now.ours.Sub(before.ours)-slack

@@ -271,12 +271,12 @@ func TestPassTrustsTheCountsOfACompletePassBefore(t *testing.T) {
 
 // Its counts may be about to expire, or nobody can tell.
 func TestPassTrustsNoCountsOfAnOldPass(t *testing.T) {
-	for name, age := range map[string]int64{"long ago": int64(countTTL/time.Second) - 60, "in the future": -3600} {
+	for name, until := range map[string]int64{"just over": 1, "long ago": -3600, "as long as none lives": int64(countTTL/time.Second) + 10} {
 		t.Run(name, func(t *testing.T) {
 			onEach(t, func(t *testing.T, e *env) {
 				e.seed("10001", map[string]int64{"a": 0})
 				e.pass()
-				must(t, e.raw.HSet(t.Context(), e.k.LastPass(), "finished_at", e.now()-age).Err())
+				must(t, e.raw.HSet(t.Context(), e.k.LastPass(), "counts_until", e.now()+until).Err())
 				must(t, e.raw.Expire(t.Context(), e.k.Count("10001"), time.Minute).Err())
 				e.newWorker()
 				e.pass()
@@ -289,12 +289,12 @@ func TestPassTrustsNoCountsOfAnOldPass(t *testing.T) {
 func TestMemoryForgetsWhenAClockStepsBack(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory(window, 0)
+		m := newMemory(0)
 		known := func() bool { return m.see("10001", 0).due != 0 }
 		learn := func() { m.keep(m.see("10001", 0), 1_700_000_500, 0, false) }
 		now := time.Unix(1_700_000_000, 0)
 		check := func(server string, now time.Time) {
-			m.check(map[string]reference{server: {server: now, ours: time.Now()}})
+			m.check(window, map[string]reference{server: {server: now, ours: time.Now()}})
 		}
 
 		check("a", now)
@@ -325,7 +325,7 @@ func TestMemoryForgetsWhenAClockStepsBack(t *testing.T) {
 func TestMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	const videos = 200_000
-	m := newMemory(window, videos)
+	m := newMemory(videos)
 	for i := range videos {
 		m.keep(m.see(strconv.Itoa(i), 1), int64(1000+i), 5, false)
 	}
@@ -355,7 +355,7 @@ func TestMemoryIsBounded(t *testing.T) {
 // What has no place in a small table has one from the next pass on.
 func TestMemoryGrowsBetweenPasses(t *testing.T) {
 	t.Parallel()
-	m := newMemory(window, 0)
+	m := newMemory(0)
 	const videos = 200_000
 	number := m.begin()
 	placed := 0
@@ -410,7 +410,7 @@ func TestPassCountsEachVideoOnceWithoutPlacesToRemember(t *testing.T) {
 // A full bucket gives up the video that is due first, as that is read anyway.
 func TestMemoryDropsWhatIsDueFirst(t *testing.T) {
 	t.Parallel()
-	m := newMemory(window, 0)
+	m := newMemory(0)
 	full := oneTooMany(m)
 	const first = bucketSize - 3 // due at 100
 	var dropped sight
@@ -453,7 +453,7 @@ func printOf(m *memory, video string) uint64 { return maphash.String(m.seed, vid
 // one that this pass has dealt with.
 func TestMemoryTellsPassesApart(t *testing.T) {
 	t.Parallel()
-	m := newMemory(window, 0)
+	m := newMemory(0)
 	m.see("10001", m.begin())
 	for i := range 600 {
 		number := m.begin()

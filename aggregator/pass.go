@@ -20,14 +20,13 @@ type pass struct {
 	window time.Duration
 	now    time.Time // when the pass began, by the servers' clocks, whole seconds
 	oldest int64     // Unix seconds: who was seen before is stale
-	newest int64     // Unix seconds: a later time is implausible
 	allTTL bool      // every key of the database had a TTL when the pass began
 	size   int64     // keys in the database when the pass began, as far as known
 
-	number  uint8         // in the memory
-	memory  *memory       // nil: nothing is remembered
-	masters int           // how many are swept
-	trusted time.Duration // see Aggregator.trusted
+	number  uint8   // in the memory
+	memory  *memory // nil: nothing is remembered
+	masters int     // how many are swept
+	trust   trust
 	down    unreachable
 
 	beforeWrites func() // ends the pass's context when it may not write any more
@@ -41,14 +40,12 @@ const (
 	behind = 2*time.Minute + time.Second
 )
 
-// setClocks says when the window is. The masters of a cluster have clocks of
+// setClock says when the window is. The masters of a cluster have clocks of
 // their own, and one's sweep counts videos that another one keeps: nobody is
-// stale before the slowest of them says so, nor implausible before the fastest
-// does.
-func (p *pass) setClocks(slowest, fastest time.Time) {
+// stale before the slowest of them says so.
+func (p *pass) setClock(slowest time.Time) {
 	p.now = slowest.Truncate(time.Second)
 	p.oldest = p.now.Add(-p.window).Unix()
-	p.newest = fastest.Add(ahead).Unix()
 }
 
 // begin gets a pass ready, with a sweep for every server that answers. The
@@ -73,7 +70,7 @@ func (a *Aggregator) begin(ctx context.Context) (*pass, []*sweep, error) {
 	if len(sweeps) > 0 {
 		p.compare(sweeps)
 		p.recall(sweeps)
-		p.trusted = a.trusted(ctx, p.now)
+		p.trust = a.trusted(ctx, p.now)
 	}
 	return p, sweeps, err
 }
@@ -92,22 +89,25 @@ func (p *pass) compare(sweeps []*sweep) {
 		p.allTTL = p.allTTL && s.noneForever
 		p.size += s.size
 	}
-	p.setClocks(slowest, fastest)
+	p.setClock(slowest)
+	for _, s := range sweeps {
+		s.behind = fastest.Sub(s.clock.server)
+	}
 }
 
 // recall takes up what is remembered from the last pass, as far as it holds.
 func (p *pass) recall(sweeps []*sweep) {
 	p.memory = p.kept.Load()
-	if p.memory == nil || p.memory.window != p.window {
+	if p.memory == nil {
 		const keysOfAVideo = 2
-		p.memory = newMemory(p.window, p.size/keysOfAVideo)
+		p.memory = newMemory(p.size / keysOfAVideo)
 		p.kept.Store(p.memory)
 	}
 	clocks := make(map[string]reference, len(sweeps))
 	for _, s := range sweeps {
 		clocks[s.server] = s.clock
 	}
-	p.memory.check(clocks)
+	p.memory.check(p.window, clocks)
 	p.number = p.memory.begin()
 	p.masters = len(sweeps)
 }

@@ -56,6 +56,13 @@ func (u *unreachable) add(addr string) {
 	u.addrs[addr] = struct{}{}
 }
 
+func (u *unreachable) is(addr string) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	_, down := u.addrs[addr]
+	return down
+}
+
 // note takes in a pipeline of commands that have a key as their first argument.
 func (u *unreachable) note(ctx context.Context, rdb redis.UniversalClient, cmds []redis.Cmder) {
 	for _, cmd := range cmds {

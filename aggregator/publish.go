@@ -3,7 +3,6 @@ package aggregator
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"slices"
 	"strconv"
 	"time"
@@ -28,7 +27,7 @@ func (s *sweep) askCounts(ctx context.Context, pipe redis.Pipeliner, batch []*re
 	videos := make([]string, len(batch))
 	for i, r := range batch {
 		videos[i] = r.video
-		if !s.allTTL {
+		if !s.allTTL || r.index == nowhere {
 			r.asked.countTTL = pipe.TTL(ctx, s.o.Keys.Count(r.video))
 		}
 	}
@@ -76,7 +75,7 @@ func (s *sweep) check(ctx context.Context, batch []*reading) (again []*reading) 
 	for _, r := range batch {
 		length, err := r.size.Result()
 		if redis.HasErrorPrefix(err, "WRONGTYPE") {
-			s.skip(r.key) // not a hash any more, so nobody is watching
+			s.notHash(r) // any more
 			err = nil
 		}
 		if err == nil {
@@ -99,7 +98,7 @@ func (s *sweep) check(ctx context.Context, batch []*reading) (again []*reading) 
 // writes are the commands that publish one video.
 type writes struct {
 	set      *redis.StatusCmd // the count
-	hash     *redis.IntCmd    // length of a hash that was gone when its count was set to 0
+	hash     *redis.IntCmd    // length of a hash that was gone, once its count was set to 0
 	ttl      *redis.BoolCmd   // of the hash
 	countTTL *redis.BoolCmd   // of a count that needs no other change
 }
@@ -109,13 +108,15 @@ type writes struct {
 // must be read again: their hash was gone, and was made again while the count was
 // set to 0, so that it may now hide what a recorder has just published.
 func (s *sweep) publish(ctx context.Context, finished []*reading) (again []*reading) {
-	pipes := make(pipelines)
+	pipe, after := s.rdb.Pipeline(), s.rdb.Pipeline()
 	queued := make([]writes, len(finished))
 	for i, r := range finished {
-		queued[i] = s.queue(ctx, pipes.of(s.rdb), r)
+		queued[i] = s.queue(ctx, pipe, after, r)
 	}
 	s.beforeWrites()
-	s.exec(ctx, pipes)
+	s.exec(ctx, pipelines{s.rdb: pipe})
+	// A cluster may keep the hash and the count apart, so one pipeline has no order.
+	s.exec(ctx, pipelines{s.rdb: after})
 	for i, r := range finished {
 		w := queued[i]
 		s.settle(r, w)
@@ -126,8 +127,8 @@ func (s *sweep) publish(ctx context.Context, finished []*reading) (again []*read
 	return again
 }
 
-// queue decides what must be written for one video.
-func (s *sweep) queue(ctx context.Context, pipe redis.Pipeliner, r *reading) (w writes) {
+// queue decides what must be written for one video, and what asked afterwards.
+func (s *sweep) queue(ctx context.Context, pipe, after redis.Pipeliner, r *reading) (w writes) {
 	switch {
 	case !r.gone && (r.published != strconv.FormatInt(r.viewers, 10) || s.mustRenew(r)):
 		w.set = s.counts.Set(ctx, pipe, r.video, r.viewers)
@@ -135,7 +136,7 @@ func (s *sweep) queue(ctx context.Context, pipe redis.Pipeliner, r *reading) (w 
 	case !r.gone: // the count is right
 	case r.published != "0" && (r.published != "" || r.isCount):
 		w.set = s.counts.Replace(ctx, pipe, r.video, 0)
-		w.hash = pipe.HLen(ctx, r.key)
+		w.hash = after.HLen(ctx, r.key)
 	case r.published == "0" && r.countTTL == noTTL:
 		// Otherwise a 0 is left to expire, or it would live as long as Redis does.
 		w.countTTL = pipe.Expire(ctx, s.o.Keys.Count(r.video), s.o.CountTTL)
@@ -152,8 +153,11 @@ func (s *sweep) mustRenew(r *reading) bool {
 	if r.countTTL == noTTL {
 		return true
 	}
-	if r.renew == 0 && s.trusted > 0 { // spread over the time there is
-		r.renew = s.now.Add(rand.N(s.trusted)).Unix() + 1
+	if r.index == nowhere { // nobody remembers when it was written
+		return r.countTTL < s.o.CountTTL/2
+	}
+	if r.renew == 0 {
+		r.renew = s.trust.renewAt(s.now.Unix())
 	}
 	return r.renew <= s.now.Unix()
 }
@@ -191,6 +195,7 @@ func (s *sweep) settle(r *reading, w writes) {
 			r.renew = 0
 		case err != nil:
 			s.fail(r, "publish", err)
+			r.renew = s.now.Unix()
 		}
 	}
 	for _, healed := range []*redis.BoolCmd{w.ttl, w.countTTL} {

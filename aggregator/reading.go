@@ -2,7 +2,10 @@ package aggregator
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -26,11 +29,12 @@ type reading struct {
 
 	told     bool                  // the hash's TTL and the count key's value are known
 	from     redis.UniversalClient // who sends for the pages of a large hash
-	moved    bool                  // a large hash went to another master between two pages
+	moved    bool                  // a large hash went to another master between two pages, and is read there
 	cursor   uint64                // of the next page of a large hash
 	whole    bool                  // it has been read to its end
 	viewers  int64                 // in the hash: the count once it is read
 	gone     bool                  // there is no hash
+	foreign  bool                  // … but a key of another type
 	oldest   int64                 // Unix seconds: the earliest time of a viewer who stays; 0: none
 	stale    candidates            // to evict, of what was just read or of the suspects
 	invalid  int64                 // of these, with no plausible time
@@ -106,8 +110,7 @@ func (s *sweep) read(ctx context.Context, batch []*reading) {
 	var untold []*reading
 	for _, r := range batch {
 		if r.large {
-			r.page = pipes.of(r.from).HScan(ctx, r.key, r.cursor, "", pageSize)
-			r.size = pipes.of(r.from).HLen(ctx, r.key)
+			s.readPage(ctx, pipes.of(r.from), r)
 		} else {
 			r.small = pipe.HRandFieldWithValues(ctx, r.key, smallSize)
 		}
@@ -117,10 +120,15 @@ func (s *sweep) read(ctx context.Context, batch []*reading) {
 		}
 	}
 	s.askCounts(ctx, pipe, untold)
+	var now *redis.TimeCmd
+	if !s.down.is(address(s.node)) {
+		now = pipes.of(s.node).Time(ctx)
+	}
 	evictions := s.evictions(batch, s.deferred)
 	redisclient.QueueScripts(ctx, pipe, evictions.calls)
 	s.exec(ctx, pipes)
 	redisclient.RepeatScripts(ctx, s.rdb, evictions.calls)
+	s.passTime(now)
 
 	for _, r := range untold {
 		if err := s.takeCount(r); err != nil {
@@ -133,7 +141,7 @@ func (s *sweep) read(ctx context.Context, batch []*reading) {
 		switch {
 		case r.dropped:
 		case r.large:
-			s.takePage(r)
+			s.takePage(ctx, r)
 		default:
 			s.takeSmall(ctx, r)
 		}
@@ -142,11 +150,40 @@ func (s *sweep) read(ctx context.Context, batch []*reading) {
 	s.settleEvictions(evictions)
 }
 
+// readPage asks for the next page of a large hash, and for its length. A master
+// to which it has only just moved may still have to be told that this is known.
+func (s *sweep) readPage(ctx context.Context, pipe redis.Pipeliner, r *reading) {
+	asking := func() {
+		if r.moved {
+			pipe.Do(ctx, "asking")
+		}
+	}
+	asking()
+	r.page = pipe.HScan(ctx, r.key, r.cursor, "", pageSize)
+	asking()
+	r.size = pipe.HLen(ctx, r.key)
+}
+
+// passTime moves on from when a time is implausible: what was read now may have
+// been written just before, and the pass may have begun long ago.
+func (s *sweep) passTime(asked *redis.TimeCmd) {
+	now := s.clock.at(time.Now())
+	if asked != nil {
+		var answer redis.Error
+		if told, err := asked.Result(); err == nil {
+			now = told
+		} else if !errors.As(err, &answer) {
+			s.down.add(address(s.node))
+		}
+	}
+	s.newest = max(s.newest, now.Add(s.behind+ahead).Unix())
+}
+
 func (s *sweep) takeSmall(ctx context.Context, r *reading) {
 	viewers, err := r.small.Result()
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		s.skip(r.key) // not a hash, so nobody is watching
-		viewers, err = nil, nil
+		s.notHash(r)
+		return
 	}
 	if err != nil {
 		s.fail(r, "read", err)
@@ -163,14 +200,37 @@ func (s *sweep) takeSmall(ctx context.Context, r *reading) {
 	}
 }
 
+// follow has a large hash that moved to another master read there from its
+// beginning. One that moves again is left to the next pass.
+func (s *sweep) follow(ctx context.Context, r *reading, redirection error) error {
+	where := strings.Fields(redirection.Error())  // "ASK 3999 127.0.0.1:6381"
+	masters, _ := redisclient.Masters(ctx, s.rdb) // of a part of them, the rest is out of reach
+	for _, master := range masters {
+		if !r.moved && len(where) == 3 && address(master) == where[2] {
+			r.moved, r.from, r.cursor, r.oldest, r.list = true, master, 0, 0, nil
+			return nil
+		}
+	}
+	return fmt.Errorf("it moves: %w", redirection)
+}
+
+// notHash takes the video for one that nobody is watching: its key is of another
+// type, and left alone.
+func (s *sweep) notHash(r *reading) {
+	if !r.foreign {
+		s.skip(r.key)
+	}
+	r.foreign, r.whole, r.gone, r.viewers = true, true, true, 0
+}
+
 // settleOn chooses who sends for the pages of a large hash. In a cluster that is
 // a client of its master alone: a cursor means nothing to another master, which
 // takes it all the same, so a hash that moves between two pages is to be an
-// error. It is read from its beginning then, and to wherever it went.
+// error.
 func (s *sweep) settleOn(ctx context.Context, r *reading) {
 	r.from = s.rdb
 	cluster, ok := s.rdb.(*redis.ClusterClient)
-	if !ok || r.moved {
+	if !ok {
 		return
 	}
 	master, err := cluster.MasterForKey(ctx, r.key)
@@ -181,19 +241,20 @@ func (s *sweep) settleOn(ctx context.Context, r *reading) {
 	r.from = master
 }
 
-func (s *sweep) takePage(r *reading) {
+func (s *sweep) takePage(ctx context.Context, r *reading) {
 	page, cursor, err := r.page.Result()
 	if err == nil {
 		err = r.size.Err()
 	}
 	if redis.HasErrorPrefix(err, "WRONGTYPE") {
-		s.skip(r.key) // not a hash any more, so nobody is watching
-		r.whole, r.gone, r.viewers = true, true, 0
+		s.notHash(r) // any more
 		return
 	}
-	if r.from != s.rdb && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK")) {
-		r.moved, r.large, r.cursor, r.oldest, r.list = true, false, 0, 0, nil
-		return
+	if redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK") {
+		err = s.follow(ctx, r, err)
+		if err == nil {
+			return
+		}
 	}
 	if err != nil {
 		s.fail(r, "read", err)

@@ -173,8 +173,9 @@ func TestPassSuspectsOnlyWhomItCanKeep(t *testing.T) {
 		{"a leading zero", "v", "01699999699", 1000, 0, true},
 		{"an id of another program", strings.Repeat("v", 257), "1699999699", 1000, 0, true},
 	} {
-		s := &sweep{pass: &pass{window: window, now: now, memory: newMemory(window, 0)}, room: tc.room}
-		s.setClocks(now, now)
+		s := &sweep{pass: &pass{window: window, now: now, memory: newMemory(0)}, room: tc.room}
+		s.setClock(now)
+		s.newest = now.Unix()
 		r := &reading{sight: sight{large: true}}
 		s.look(r, tc.viewer, tc.value)
 		if len(r.list) != tc.listed || r.unlisted != tc.unlisted {
@@ -189,8 +190,9 @@ func TestPassSuspectsOnlyWhomItCanKeep(t *testing.T) {
 func TestOneVideoMayNotTakeAllRoomForSuspects(t *testing.T) {
 	t.Parallel()
 	now := time.Unix(1_700_000_000, 0)
-	s := &sweep{pass: &pass{window: window, memory: newMemory(window, 0)}, room: maxSuspects}
-	s.setClocks(now, now)
+	s := &sweep{pass: &pass{window: window, memory: newMemory(0)}, room: maxSuspects}
+	s.setClock(now)
+	s.newest = now.Unix()
 	r := &reading{sight: sight{large: true}}
 	viewers := 0
 	for ; !r.unlisted; viewers++ {
@@ -205,7 +207,7 @@ func TestOneVideoMayNotTakeAllRoomForSuspects(t *testing.T) {
 // their bytes would be held for ever.
 func TestMemoryHoldsNoSuspectsOfForgottenVideos(t *testing.T) {
 	t.Parallel()
-	m := newMemory(window, 0)
+	m := newMemory(0)
 	full := oneTooMany(m)
 	for _, video := range full[:bucketSize] {
 		s := m.see(video, 1)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -28,6 +29,8 @@ type sweep struct {
 	met         bool                  // it has answered, so that the next four are known
 	server      string                // its identity
 	clock       reference             // when the pass began
+	behind      time.Duration         // its clock is slower than the fastest of all by that
+	newest      int64                 // Unix seconds: a later time is implausible, of what was just read
 	size        int64                 // keys in its database when the pass began
 	noneForever bool                  // each of them had a TTL
 	listed      int                   // bytes of suspects found
