@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"headcount/aggregator"
 	"headcount/internal/redistest"
 )
 
@@ -24,10 +25,10 @@ func TestModelConcurrently(t *testing.T) {
 
 	done := make(chan struct{})
 	var workers sync.WaitGroup
-	for range 2 {
+	for _, agg := range []*aggregator.Aggregator{w.agg, w.other} {
 		workers.Go(func() {
 			for running(done) {
-				if _, err := w.agg.Pass(ctx); err != nil {
+				if _, err := agg.Pass(ctx); err != nil {
 					t.Error(err)
 				}
 				for _, video := range videos {

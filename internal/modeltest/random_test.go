@@ -37,7 +37,8 @@ type world struct {
 	rdb   redis.UniversalClient
 	k     keys.Keys
 	rec   *recorder.Recorder
-	agg   *aggregator.Aggregator
+	agg   *aggregator.Aggregator // of the worker that leads
+	other *aggregator.Aggregator // of the one that stands by, and remembers when it led
 	look  *lookup.Lookup
 	clock clock
 }
@@ -55,17 +56,23 @@ func newWorld(t *testing.T, addr string, c clock) *world {
 	t.Cleanup(func() { _ = rdb.Close() })
 	w := &world{t: t, rdb: rdb, k: keys.New(redistest.Prefix(t)), clock: c}
 	w.rec = recorder.New(rdb, recorder.Options{Keys: w.k, KeyTTL: keyTTL, CountTTL: countTTL, Timeout: 10 * time.Second})
-	w.newWorker()
+	w.newWorkers()
 	w.look, err = lookup.New(rdb, lookup.Options{Keys: w.k, CountTTL: countTTL, Counter: w.agg, Timeout: 10 * time.Second})
 	must(t, err)
 	t.Cleanup(w.look.Close)
 	return w
 }
 
-// newWorker forgets whatever the last worker remembered.
-func (w *world) newWorker() {
-	w.agg = aggregator.New(w.rdb, aggregator.Options{Keys: w.k, Window: window, KeyTTL: keyTTL, CountTTL: countTTL})
+// newWorker is one that remembers nothing.
+func (w *world) newWorker() *aggregator.Aggregator {
+	return aggregator.New(w.rdb, aggregator.Options{Keys: w.k, Window: window, KeyTTL: keyTTL, CountTTL: countTTL})
 }
+
+// newWorkers forgets whatever the workers remembered.
+func (w *world) newWorkers() { w.agg, w.other = w.newWorker(), w.newWorker() }
+
+// moveLease lets the other worker lead.
+func (w *world) moveLease() { w.agg, w.other = w.other, w.agg }
 
 func must(t *testing.T, err error) {
 	t.Helper()
@@ -76,7 +83,7 @@ func must(t *testing.T, err error) {
 
 // Redis's own clock cannot be stepped, but the stored times can, which is the
 // same to all who compare them. It is not to a worker that remembers what they
-// were, so each step takes a new one.
+// were, so each step takes new ones.
 type realClock struct{ rdb redis.UniversalClient }
 
 func (c *realClock) now() int64 {
@@ -88,7 +95,7 @@ func (c *realClock) now() int64 {
 }
 
 func (c *realClock) step(w *world, m *model, seconds int64) {
-	w.newWorker()
+	w.newWorkers()
 	for video, viewers := range m.videos {
 		for viewer, value := range viewers {
 			if at, ok := number(value); ok {
@@ -143,7 +150,7 @@ func TestModelOnRedis(t *testing.T) {
 			w.clock = &realClock{w.rdb}
 			// Steps and the ages of foreign values never add up to within 10
 			// seconds of the window, so the seconds that pass do not matter.
-			run(t, w, seed, 600, func(r *rand.Rand) int64 { return 70 * (1 + r.Int64N(3)) })
+			run(t, w, seed, 600, func(r *rand.Rand) int64 { return 64 * (1 + r.Int64N(3)) })
 		})
 	}
 }
@@ -169,10 +176,12 @@ func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*ran
 		case n < 81:
 			must(t, w.rdb.ScriptFlush(t.Context()).Err())
 		case n < 82:
-			w.newWorker()
-		case n < 85:
+			w.agg = w.newWorker()
+		case n < 84:
+			w.moveLease()
+		case n < 87:
 			w.crowd(m, r, recorded)
-		case n < 88:
+		case n < 89:
 			w.lookUp(m, video)
 		case n < 94:
 			w.clock.step(w, m, nextStep(r))
@@ -232,7 +241,7 @@ func (w *world) foreignWrite(m *model, r *rand.Rand, video, viewer string) {
 	now := w.clock.now()
 	at := func(seconds int64) string { return strconv.FormatInt(seconds, 10) }
 	value := []string{
-		at(now), at(now - 90), at(now + 90), at(now) + ".5",
+		at(now), at(now - 120), at(now + 120), at(now) + ".5",
 		at(now - 3600), at(now + 86400), at(now) + "000", "text", "0", "",
 	}[r.IntN(10)]
 	must(w.t, w.rdb.HSet(w.t.Context(), w.k.Online(video), viewer, value).Err())
