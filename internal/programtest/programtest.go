@@ -10,12 +10,15 @@ import (
 	"os/exec"
 	"path"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 	"time"
+
+	"headcount/internal/redistest"
 )
 
 // Limit bounds every wait. What is waited for takes far less on an idle machine.
@@ -88,17 +91,26 @@ func Exec(t testing.TB, binary string, env []string, args ...string) *Program {
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), binary, args...)
 	p := &Program{ended: make(chan struct{})}
 	cmd.Env, cmd.Stdout, cmd.Stderr = append(os.Environ(), env...), &p.output, &p.output
-	if err := cmd.Start(); err != nil {
+	cmd.SysProcAttr = redistest.DieWithParent()
+	started := make(chan error)
+	go func() {
+		// The kernel kills the child when the thread that started it ends, so that thread has to outlive it.
+		runtime.LockOSThread()
+		defer runtime.UnlockOSThread()
+		defer close(p.ended)
+		err := cmd.Start()
+		started <- err
+		if err == nil {
+			p.err = cmd.Wait()
+		}
+	}()
+	if err := <-started; err != nil {
 		t.Fatal(err)
 	}
 	// Both fail only when it has ended by itself, and then its error tells.
 	p.stop = func() { _ = cmd.Process.Signal(syscall.SIGTERM) }
 	p.kill = func() { _ = cmd.Process.Kill() }
 	p.signal = cmd.Process.Signal
-	go func() {
-		defer close(p.ended)
-		p.err = cmd.Wait()
-	}()
 	p.stopAfter(t)
 	return p
 }

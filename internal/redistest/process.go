@@ -37,7 +37,7 @@ func startProcess(ctx context.Context, log string, args, env []string) (*process
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Env = append(os.Environ(), env...)
 	cmd.Stdout, cmd.Stderr = out, out
-	cmd.SysProcAttr = dieWithParent()
+	cmd.SysProcAttr = DieWithParent()
 	p := &process{cmd: cmd, log: log, exited: make(chan struct{})}
 	started := make(chan error)
 	go p.run(started)

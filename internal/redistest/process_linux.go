@@ -2,7 +2,7 @@ package redistest
 
 import "syscall"
 
-// dieWithParent has the kernel kill the child when the test binary ends in whatever way.
-func dieWithParent() *syscall.SysProcAttr {
+// DieWithParent has the kernel kill the child when the test binary ends in whatever way.
+func DieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -4,5 +4,5 @@ package redistest
 
 import "syscall"
 
-// dieWithParent does nothing here: a test binary that is killed leaves its servers running.
-func dieWithParent() *syscall.SysProcAttr { return nil }
+// DieWithParent does nothing here: a test binary that is killed leaves its servers running.
+func DieWithParent() *syscall.SysProcAttr { return nil }
