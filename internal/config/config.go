@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	_ "time/tzdata" // time zones, also where the system has none
 )
 
 // Config holds every setting. The mapstructure tags are the key names; a group and a name joined with a dot
@@ -33,6 +34,7 @@ type Config struct {
 	Worker   Worker   `mapstructure:"worker"`
 	Lease    Lease    `mapstructure:"lease"`
 	Lookup   Lookup   `mapstructure:"lookup"`
+	Stats    Stats    `mapstructure:"stats"`
 	Web      Web      `mapstructure:"web"`
 	Log      Log      `mapstructure:"log"`
 }
@@ -117,6 +119,22 @@ type Lookup struct {
 	OnMiss string `mapstructure:"on_miss"`
 }
 
+// Stats says which statistics are kept. One that is off costs nothing.
+type Stats struct {
+	// Online keeps who is on the site, Uniques how many watched in an hour, Plays how often a video was started, Peaks
+	// the largest counts.
+	Online  bool `mapstructure:"online"`
+	Uniques bool `mapstructure:"uniques"`
+	Plays   bool `mapstructure:"plays"`
+	Peaks   bool `mapstructure:"peaks"`
+	// Top is how many of the largest videos are listed; 0 is off.
+	Top int `mapstructure:"top"`
+	// History is how long counts are kept, in whole seconds; 0 is off.
+	History time.Duration `mapstructure:"history"`
+	// TimeZone is where hours and days begin, such as "Asia/Shanghai": read it with [Config.Location].
+	TimeZone string `mapstructure:"time_zone"`
+}
+
 // Web configures what the recorder serves to browsers besides the API.
 type Web struct {
 	// Demo serves the demo at /.
@@ -148,6 +166,10 @@ func Default() Config {
 		Worker: Worker{Interval: 30 * time.Second, AdminListen: "127.0.0.1:9091"},
 		Lease:  Lease{TTL: 15 * time.Second},
 		Lookup: Lookup{Cache: time.Second, OnMiss: "compute"},
+		Stats: Stats{
+			Online: true, Uniques: true, Plays: true, Peaks: true,
+			Top: 1000, History: 24 * time.Hour, TimeZone: "UTC",
+		},
 		Log:    Log{Level: "info", Format: "json"},
 	}
 }
@@ -159,6 +181,24 @@ func (c Config) BeatAfter() time.Duration {
 		return c.Recorder.BeatAfter
 	}
 	return c.Window / 4
+}
+
+// Location is stats.time_zone.
+func (c Config) Location() *time.Location {
+	zone, err := location(c.Stats.TimeZone)
+	if err != nil {
+		return time.UTC // unreachable: checked when it was read
+	}
+	return zone
+}
+
+// location reads the name of a time zone. Its errors are to follow the name.
+func location(name string) (*time.Location, error) {
+	zone, err := time.LoadLocation(name)
+	if err != nil || name == "" || name == "Local" { // which Go takes for UTC, and for whatever the machine has
+		return nil, errors.New("is no time zone such as UTC or Asia/Shanghai")
+	}
+	return zone, nil
 }
 
 // TrustedProxies are recorder.trusted_proxies; a single address is a network of its own.

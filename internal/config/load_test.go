@@ -132,6 +132,7 @@ var everyKey = Config{
 	Worker: Worker{Interval: 5 * time.Second, AdminListen: ":3"},
 	Lease:  Lease{TTL: 6 * time.Second},
 	Lookup: Lookup{Cache: 0, OnMiss: "zero"},
+	Stats:  Stats{Top: 7, History: time.Hour, TimeZone: "Asia/Shanghai"},
 	Web:    Web{Demo: true},
 	Log:    Log{Level: "debug", Format: "console"},
 }

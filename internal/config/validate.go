@@ -94,6 +94,7 @@ func (c Config) checkServices(r *report) {
 	r.between("lease.ttl", c.Lease.TTL, 300*time.Millisecond, time.Hour)
 	r.between("lookup.cache", c.Lookup.Cache, 0, time.Minute)
 	r.oneOf("lookup.on_miss", c.Lookup.OnMiss, "compute", "zero")
+	c.checkStats(r)
 	r.oneOf("log.level", c.Log.Level, "debug", "info", "warn", "error")
 	r.oneOf("log.format", c.Log.Format, "json", "console")
 }
@@ -114,6 +115,19 @@ func (c Config) checkLimits(r *report) {
 	r.number("recorder.max_viewers", c.Recorder.MaxViewers, 0, mostAtOnce)
 }
 
+// mostTop is as many videos as Redis replaces within a few milliseconds.
+const mostTop = 10_000
+
+func (c Config) checkStats(r *report) {
+	r.number("stats.top", c.Stats.Top, 0, mostTop)
+	if c.Stats.History != 0 {
+		r.seconds("stats.history", c.Stats.History, longestTTL)
+	}
+	if _, err := location(c.Stats.TimeZone); err != nil {
+		r.refuse("stats.time_zone", "%s %s", quote(c.Stats.TimeZone), err)
+	}
+}
+
 func (c Config) checkRelations(r *report) {
 	window, interval, beat := short(c.Window), short(c.Worker.Interval), c.Recorder.BeatAfter
 	r.relate(c.KeyTTL >= c.Window+c.Window/2, "key_ttl", "window",
@@ -122,6 +136,8 @@ func (c Config) checkRelations(r *report) {
 		"count_ttl %s is not more than window %s", short(c.CountTTL), window)
 	r.relate(c.CountTTL > c.Worker.Interval, "count_ttl", "worker.interval",
 		"count_ttl %s is not more than worker.interval %s", short(c.CountTTL), interval)
+	r.relate(c.Stats.History == 0 || c.Stats.History > c.Worker.Interval, "stats.history", "worker.interval",
+		"stats.history %s is not more than worker.interval %s", short(c.Stats.History), interval)
 	r.relate(2*beat <= c.Window, "recorder.beat_after", "window",
 		"recorder.beat_after %s is more than half of window %s: one lost beat would drop a viewer", short(beat), window)
 	r.relate(c.Redis.Timeout < c.Lease.TTL, "redis.timeout", "lease.ttl",

@@ -99,6 +99,18 @@ func TestTrustedProxies(t *testing.T) {
 	}
 }
 
+func TestLocation(t *testing.T) {
+	t.Parallel()
+	c := Default()
+	if got := c.Location().String(); got != "UTC" {
+		t.Errorf("default: got %s, want UTC", got)
+	}
+	c.Stats.TimeZone = "Asia/Shanghai"
+	if got, want := time.Unix(0, 0).In(c.Location()).Hour(), 8; got != want {
+		t.Errorf("in Shanghai the epoch began at %d o'clock, want %d", got, want)
+	}
+}
+
 func TestBeatAfter(t *testing.T) {
 	t.Parallel()
 	c := Default()

@@ -14,12 +14,13 @@ type Keys struct {
 	online string // "<prefix>:online:"
 	count  string // "<prefix>:online:count:"
 	worker string // "<prefix>:worker:"
+	stats  string // "<prefix>:stats:"
 }
 
 // New returns the keys under prefix, such as "video".
 func New(prefix string) Keys {
 	online := prefix + ":online:"
-	return Keys{online: online, count: online + ReservedPrefix, worker: prefix + ":worker:"}
+	return Keys{online: online, count: online + ReservedPrefix, worker: prefix + ":worker:", stats: prefix + ":stats:"}
 }
 
 // Online is the hash of one video's viewers: viewer id → last seen, Unix seconds.
