@@ -35,6 +35,27 @@ type Options struct {
 	Holder     string                // who makes the passes, for the last-pass hash: "host:pid"
 	Logger     *zap.Logger           // nil: silent
 	Registerer prometheus.Registerer // nil: metrics are kept but not exported
+
+	// Observe, if set, is called when a pass begins, by Redis's clock, and what it
+	// returns is told what the pass finds. Passes must then follow each other.
+	Observe func(began time.Time) Observer
+}
+
+// Observer is told what a pass finds, to derive something from it. Its failures
+// are its own: they make no pass partial.
+type Observer interface {
+	// Anew reports whether counts are to be told as risen that were told in
+	// earlier passes.
+	Anew() bool
+
+	// Counted takes the counts of some videos that have viewers. It is called from several
+	// goroutines. A count has risen when it is larger than all that were told of
+	// the video since Anew was last true, as far as the worker remembers.
+	Counted(ctx context.Context, videos []counts.Count)
+
+	// Over is called when the pass is over, unless it was cut short: when that was by Redis's clock,
+	// viewers over all videos, and whether it is complete.
+	Over(ctx context.Context, at time.Time, viewers int64, complete bool)
 }
 
 // Aggregator makes passes and counts single videos. It is safe for concurrent use.
@@ -149,8 +170,13 @@ func (a *Aggregator) sweepAll(ctx context.Context, beforeWrites func()) (Summary
 	if ctx.Err() != nil {
 		return sum, err
 	}
-	sum.Finished = sweeps[0].clock.at(time.Now()).Truncate(time.Second)
-	return sum, errors.Join(err, a.conclude(ctx, p, &sum))
+	finished := sweeps[0].clock.at(time.Now())
+	sum.Finished = finished.Truncate(time.Second)
+	err = errors.Join(err, a.conclude(ctx, p, &sum))
+	if p.observer != nil {
+		p.observer.Over(ctx, finished, sum.Viewers, err == nil)
+	}
+	return sum, err
 }
 
 // conclude writes down the pass for everybody to read, and warns where it found
@@ -202,14 +228,24 @@ func (a *Aggregator) warnIfEmpty(ctx context.Context, sum *Summary) error {
 		sum.Errors++
 		return fmt.Errorf("aggregator: ask for the database's size: %w", err)
 	}
-	const ours = 2 // the lease and the last pass
-	if size <= ours {
+	ours := int64(2) // the lease and the last pass
+	if a.o.Observe != nil {
+		ours = 4 // and of statistics the site's history and its peaks
+	}
+	if size <= ours || a.knownHere(ctx) {
 		a.empty.Store(false)
 	} else if !a.empty.Swap(true) {
 		a.o.Logger.Warn("the pass found nothing, but the database is not empty: check prefix and redis.db if viewers are expected",
 			zap.String("pattern", a.o.Keys.OnlinePattern()), zap.Int64("keys_in_database", size))
 	}
 	return nil
+}
+
+// knownHere reports whether recorders have written under the prefix of late, so
+// that it is the right one though nobody is watching now.
+func (a *Aggregator) knownHere(ctx context.Context) bool {
+	plays, err := a.rdb.HLen(ctx, a.o.Keys.Plays("")).Result()
+	return err == nil && plays > 0
 }
 
 // maxCount is the largest hash that Count reads.

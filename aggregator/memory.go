@@ -11,8 +11,8 @@ import (
 // saves work: a video that is not in it is read, and whatever is lost from it
 // costs one more reading.
 //
-// It is a table in buckets of eight, of 1 MiB for a small site and at the most
-// 28 MiB, with room for 1.5 million videos; of a million, a few percent find no place. A full bucket drops the video that is
+// It is a table in buckets of eight, of 1.4 MiB for a small site and at the most
+// 33 MiB, with room for 1.5 million videos; of a million, a few percent find no place. A full bucket drops the video that is
 // due first, but none that the pass has dealt with: that could be counted twice.
 // A video is known by 64 bits of a hash with a seed of this process:
 // among a million videos two share them once in some ten million processes, and
@@ -28,6 +28,7 @@ type memory struct {
 	due         []uint32   // Unix seconds: until then nobody in the hash can be stale
 	renew       []uint32   // Unix seconds: from then on the count key is written again though nothing changed
 	large       []bool     // the hash was too large to be read whole
+	high        []uint32   // the largest count that the observer was told of
 	pass        []uint8    // the pass that has dealt with the video last, by its number
 	videos      int        // places taken
 	full        bool       // a video found no place
@@ -69,17 +70,18 @@ func (m *memory) allocate(places int) {
 	m.due = make([]uint32, places)
 	m.renew = make([]uint32, places)
 	m.large = make([]bool, places)
+	m.high = make([]uint32, places)
 	m.pass = make([]uint8, places)
 }
 
 // grow moves everything to the large table.
 func (m *memory) grow() {
-	fingerprints, due, renew, large, pass := m.fingerprint, m.due, m.renew, m.large, m.pass
+	fingerprints, due, renew, large, high, pass := m.fingerprint, m.due, m.renew, m.large, m.high, m.pass
 	m.allocate(largeTable)
 	for i, fingerprint := range fingerprints {
 		if fingerprint != 0 {
 			if j := m.place(fingerprint, 0); j != nowhere {
-				m.due[j], m.renew[j], m.large[j], m.pass[j] = due[i], renew[i], large[i], pass[i]
+				m.due[j], m.renew[j], m.large[j], m.high[j], m.pass[j] = due[i], renew[i], large[i], high[i], pass[i]
 			} else {
 				m.list(fingerprint, suspects{})
 			}
@@ -134,7 +136,7 @@ func (m *memory) place(fingerprint uint64, pass uint8) int {
 	}
 	m.list(m.fingerprint[victim], suspects{})
 	m.fingerprint[victim], m.due[victim], m.renew[victim] = fingerprint, 0, 0
-	m.large[victim], m.pass[victim] = false, 0
+	m.large[victim], m.high[victim], m.pass[victim] = false, 0, 0
 	return victim
 }
 
@@ -146,6 +148,7 @@ type sight struct {
 	due         int64  // Unix seconds; 0: unknown
 	renew       int64  // Unix seconds; 0: unknown
 	large       bool   // the hash cannot be read whole, as far as known
+	high        int64  // the largest count that the observer was told of, as far as known
 	suspects    suspects
 }
 
@@ -165,6 +168,7 @@ func (m *memory) see(videoID string, pass uint8) sight {
 		due:         int64(m.due[i]),
 		renew:       int64(m.renew[i]),
 		large:       m.large[i],
+		high:        int64(m.high[i]),
 		suspects:    m.suspects[fingerprint],
 	}
 	m.pass[i] = pass
@@ -172,14 +176,22 @@ func (m *memory) see(videoID string, pass uint8) sight {
 }
 
 // keep notes when something must be done about the video, and when its count
-// must be written, again; how it must be read, and its suspects in s.
+// must be written, again; how it must be read, and its suspects and largest count in s.
 func (m *memory) keep(s sight, due, renew int64, large bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if s.index != nowhere && m.fingerprint[s.index] == s.fingerprint {
 		m.due[s.index], m.renew[s.index], m.large[s.index] = uint32(due), uint32(renew), large
+		m.high[s.index] = uint32(s.high)
 		m.list(s.fingerprint, s.suspects)
 	}
+}
+
+// tellAnew forgets which counts the observer was told of.
+func (m *memory) tellAnew() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	clear(m.high)
 }
 
 // list replaces a video's suspects.
@@ -209,6 +221,7 @@ func (m *memory) forget() {
 	clear(m.due)
 	clear(m.renew)
 	clear(m.large)
+	clear(m.high)
 	clear(m.pass)
 }
 

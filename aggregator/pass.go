@@ -30,6 +30,7 @@ type pass struct {
 	down    unreachable
 
 	beforeWrites func() // ends the pass's context when it may not write any more
+	observer Observer // nil: nobody
 }
 
 // ahead is how far the clock of another program that writes may be in front of
@@ -70,6 +71,7 @@ func (a *Aggregator) begin(ctx context.Context) (*pass, []*sweep, error) {
 	if len(sweeps) > 0 {
 		p.compare(sweeps)
 		p.recall(sweeps)
+		p.beObserved()
 		p.trust = a.trusted(ctx, p.now)
 	}
 	return p, sweeps, err
@@ -110,6 +112,17 @@ func (p *pass) recall(sweeps []*sweep) {
 	p.memory.check(p.window, clocks)
 	p.number = p.memory.begin()
 	p.masters = len(sweeps)
+}
+
+// beObserved lets the observer know that the pass begins.
+func (p *pass) beObserved() {
+	if p.o.Observe == nil {
+		return
+	}
+	p.observer = p.o.Observe(p.now)
+	if p.observer.Anew() {
+		p.memory.tellAnew()
+	}
 }
 
 // meet asks a server for its clock, for its identity, and once for all keys

@@ -117,12 +117,19 @@ func (s *sweep) publish(ctx context.Context, finished []*reading) (again []*read
 	s.exec(ctx, pipelines{s.rdb: pipe})
 	// A cluster may keep the hash and the count apart, so one pipeline has no order.
 	s.exec(ctx, pipelines{s.rdb: after})
+	var found []counts.Count
 	for i, r := range finished {
-		w := queued[i]
+		w, rose := queued[i], r.viewers > r.high
 		s.settle(r, w)
+		if !r.dropped && r.viewers > 0 {
+			found = append(found, counts.Count{VideoID: r.video, Viewers: r.viewers, Rose: rose})
+		}
 		if w.hash != nil && w.hash.Val() > 0 {
 			again = append(again, &reading{video: r.video, key: r.key, sight: sight{index: r.index, fingerprint: r.fingerprint}})
 		}
+	}
+	if s.observer != nil && len(found) > 0 {
+		s.observer.Counted(ctx, found)
 	}
 	return again
 }
@@ -218,6 +225,9 @@ func (s *sweep) settle(r *reading, w writes) {
 }
 
 func (s *sweep) remember(r *reading) {
+	if !r.dropped {
+		r.high = max(r.high, r.viewers)
+	}
 	switch {
 	case r.dropped || r.viewers == 0:
 		r.due, r.suspects = 0, suspects{}

@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"headcount/internal/keys"
-	"headcount/internal/redisclient"
 )
 
 var (
@@ -25,7 +24,7 @@ var (
 	leaveScript  = redis.NewScript(leaveSource)
 )
 
-// request is one Play or Leave on its way to Redis. The fields below done are
+// request is one Play, Leave, Online or Offline on its way to Redis. The fields below done are
 // written before done is closed and read after.
 type request struct {
 	kind          kind
@@ -36,8 +35,14 @@ type request struct {
 	err           error
 }
 
-// check returns an *keys.IDError unless both ids are acceptable.
+// check returns an *keys.IDError unless the ids that there are to be are acceptable.
 func (q *request) check() error {
+	switch q.kind {
+	case flush:
+		return nil
+	case online, offline:
+		return keys.CheckViewerID(q.viewer)
+	}
 	if err := keys.CheckVideoID(q.video); err != nil {
 		return err
 	}
@@ -65,83 +70,47 @@ func (q *request) finish(recordedAt int64, err error) {
 	close(q.done)
 }
 
-// write is one script call with the requests that it carries out: any number
-// of plays of one video, or one leave.
-type write struct {
-	redisclient.ScriptCall
-	requests []*request
-	reply    []int64 // as the script's header says
-	err      error
-}
-
-// maxPlays keeps a call well below the number of values that Lua can unpack.
-const maxPlays = 2000
-
-// commit writes a batch in one pipeline and answers its requests.
+// commit writes a batch in one pipeline and answers its requests. What follows for
+// statistics travels with the next batch or, when none waits, at once: then whoever
+// has an answer finds it counted.
 func (r *Recorder) commit(ctx context.Context, batch []*request) {
-	writes := r.group(batch)
-	calls := make([]*redisclient.ScriptCall, len(writes))
-	for i, w := range writes {
-		calls[i] = &w.ScriptCall
-	}
-	redisclient.RunScripts(ctx, r.rdb, calls)
+	g := r.group(batch)
+	seen := r.send(ctx, g.writes)
 	r.metrics.batch.Observe(float64(len(batch)))
 
-	var counted []*write
+	var counted, others []*write
 	var failure error
-	for _, w := range writes {
+	for _, w := range g.writes {
 		w.reply, w.err = w.Reply.Int64Slice()
-		failure = cmp.Or(failure, outageError(w.Reply.Err()))
+		if len(w.requests) > 0 { // and not a statistic's alone
+			failure = cmp.Or(failure, outageError(w.Reply.Err()))
+		}
+		if w.err == nil && w.kind == play {
+			r.clock.set(w.reply[0])
+		}
 		if _, changes := w.newCount(); changes {
 			counted = append(counted, w)
 		} else {
-			w.finish()
+			others = append(others, w)
 		}
+	}
+	if len(g.writes) > 0 {
+		r.outage.note(failure, time.Now())
+	}
+	r.derive(g.writes, seen)
+	if len(g.flushes) > 0 || !r.waiting() {
+		r.writeLate(ctx)
+	}
+	for _, w := range others {
+		w.finish()
 	}
 	r.publish(ctx, counted)
 	for _, w := range counted {
 		w.finish()
 	}
-	if len(writes) > 0 {
-		r.outage.note(failure, time.Now())
+	for _, q := range g.flushes {
+		q.finish(0, nil)
 	}
-}
-
-// group turns requests into script calls. The plays of a video share a call; a
-// leave is a call of its own, and the plays after it start another, so that
-// each video's requests are carried out in their order.
-func (r *Recorder) group(batch []*request) []*write {
-	var writes []*write
-	open := make(map[string]*write) // video → the call that takes its next play
-	for _, q := range batch {
-		if q.ctx.Err() != nil {
-			q.finish(0, context.Cause(q.ctx))
-			continue
-		}
-		w := open[q.video]
-		if q.kind == leave || w == nil || len(w.requests) == maxPlays {
-			w = r.newWrite(q)
-			writes = append(writes, w)
-		}
-		w.requests = append(w.requests, q)
-		if q.kind == leave {
-			w.Args = []any{q.viewer, q.recordedAt}
-			delete(open, q.video)
-		} else {
-			w.Args = append(w.Args, q.viewer)
-			open[q.video] = w
-		}
-	}
-	return writes
-}
-
-func (r *Recorder) newWrite(q *request) *write {
-	w := &write{ScriptCall: redisclient.ScriptCall{Script: leaveScript, Key: r.o.Keys.Online(q.video)}}
-	if q.kind == play {
-		w.Script = recordScript
-		w.Args = []any{int64(r.o.KeyTTL / time.Second), r.o.MaxViewers}
-	}
-	return w
 }
 
 // newCount tells whether the write made or emptied the hash, and the number of
@@ -151,12 +120,14 @@ func (w *write) newCount() (viewers int64, changes bool) {
 	switch {
 	case w.err != nil:
 		return 0, false
-	case w.Script == leaveScript:
+	case w.kind == leave:
 		removed, left := w.reply[0], w.reply[1]
 		return left, removed == 1 && left == 0
+	case w.kind == play:
+		added, length := w.reply[1], w.reply[2]
+		return length, added == length
 	}
-	added, length := w.reply[1], w.reply[2]
-	return length, added == length
+	return 0, false
 }
 
 // publish sets the counts of writes that made or emptied a hash. The plays and
@@ -187,7 +158,7 @@ func (w *write) finish() {
 		err = fmt.Errorf("recorder: write: %w", context.DeadlineExceeded)
 	case err != nil:
 		err = fmt.Errorf("recorder: write: %w", err)
-	case w.Script == recordScript:
+	case w.kind == play || w.kind == online:
 		recordedAt = w.reply[0]
 	}
 	refused := w.refused()
@@ -204,8 +175,8 @@ func (w *write) finish() {
 // refused lists the places of the requests, from 1 and ascending, for which the
 // video had no room.
 func (w *write) refused() []int64 {
-	if w.Script == leaveScript || w.err != nil {
+	if w.kind != play || w.err != nil || w.reply == nil {
 		return nil
 	}
-	return w.reply[3:]
+	return w.reply[4:]
 }

@@ -17,11 +17,16 @@ type kind int
 const (
 	play kind = iota
 	leave
+	online
+	offline
+	flush // no request of a caller, but for what is left to write
+
+	kinds = flush // of callers
 )
 
 type metrics struct {
-	requests [2]*prometheus.CounterVec // by kind
-	duration [2]prometheus.Observer    // by kind
+	requests [kinds]*prometheus.CounterVec // by kind
+	duration [kinds]prometheus.Observer    // by kind
 	batch    prometheus.Histogram
 }
 
@@ -36,18 +41,23 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	}
 	duration := f.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "headcount_record_duration_seconds",
-		Help:    "Time from a play or leave to Redis's answer, waiting included.",
+		Help:    "Time from a play, leave or heartbeat to Redis's answer, waiting included.",
 		Buckets: prometheus.ExponentialBuckets(0.0005, 2, 12),
 	}, []string{"kind"})
 	return &metrics{
-		requests: [2]*prometheus.CounterVec{
+		requests: [kinds]*prometheus.CounterVec{
 			counter("headcount_plays_total", "Plays by outcome: recorded, rejected (bad id), full (the video has as many viewers as it may), busy (queue full), abandoned (the caller went away), failed (Redis refused, or took too long).", "full"),
 			counter("headcount_leaves_total", "Leaves by outcome, as for plays."),
+			counter("headcount_online_total", "Heartbeats of viewers who are on the site, by outcome, as for plays."),
+			counter("headcount_online_leaves_total", "Leaves of the site by outcome, as for plays."),
 		},
-		duration: [2]prometheus.Observer{duration.WithLabelValues("play"), duration.WithLabelValues("leave")},
+		duration: [kinds]prometheus.Observer{
+			duration.WithLabelValues("play"), duration.WithLabelValues("leave"),
+			duration.WithLabelValues("online"), duration.WithLabelValues("online_leave"),
+		},
 		batch: f.NewHistogram(prometheus.HistogramOpts{
 			Name:    "headcount_record_batch_size",
-			Help:    "Plays and leaves that travelled to Redis in one write.",
+			Help:    "Plays, leaves and heartbeats that travelled to Redis in one write.",
 			Buckets: prometheus.ExponentialBuckets(1, 2, 15),
 		}),
 	}

@@ -1,12 +1,12 @@
 package recorder
 
 import (
-	"errors"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 	"go.uber.org/zap"
+
+	"headcount/internal/redisclient"
 )
 
 // outage tells an operator when writes begin to fail and when that is over, in
@@ -35,21 +35,11 @@ func (o *outage) note(err error, now time.Time) {
 	switch {
 	case err != nil:
 		if o.last.IsZero() {
-			o.log.Warn("plays and leaves are not recorded: Redis refuses them or does not answer", zap.String("reason", reason(err)))
+			o.log.Warn("plays and leaves are not recorded: Redis refuses them or does not answer", zap.String("reason", redisclient.Reason(err)))
 		}
 		o.last = now
 	case !o.last.IsZero() && now.Sub(o.last) > quiet:
 		o.last = time.Time{}
 		o.log.Info("plays and leaves are recorded again")
 	}
-}
-
-// reason is the error without what Redis may repeat of a command, which could
-// be a viewer id: of its answers only the first word, such as OOM or READONLY.
-func reason(err error) string {
-	if answer, ok := errors.AsType[redis.Error](err); ok {
-		word, _, _ := strings.Cut(answer.Error(), " ")
-		return word
-	}
-	return err.Error()
 }

@@ -1,4 +1,5 @@
-// Package recorder writes plays and leaves to Redis.
+// Package recorder writes plays and leaves to Redis, and beside them what
+// statistics make of them.
 //
 // Requests that arrive while a write is in flight travel together in the next
 // one (a group commit): one script call per video, all calls in one pipeline.
@@ -12,6 +13,7 @@ import (
 	"errors"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -38,10 +40,12 @@ func (fullError) VideoFull() {}
 // Options configure a Recorder.
 type Options struct {
 	Keys       keys.Keys
-	KeyTTL     time.Duration         // of a hash, renewed by every play; whole seconds
-	CountTTL   time.Duration         // of a count key; whole seconds
-	Timeout    time.Duration         // of one write, repeats included; 0: 1s
-	Queue      int                   // plays and leaves waiting for a write; 0: 10,000
+	KeyTTL     time.Duration // of a hash, renewed by every play; whole seconds
+	CountTTL   time.Duration // of a count key; whole seconds
+	Timeout    time.Duration // of one write, repeats included; 0: 1s
+	Queue      int           // plays and leaves waiting for a write; 0: 10,000
+	Window     time.Duration // who was seen within it is watching still; whole seconds; only for Statistics.Plays
+	Statistics Statistics
 	MaxViewers int                   // in a video's hash, those included whom the next pass evicts; 0: any number
 	Logger     *zap.Logger           // told when writes begin to fail and succeed again; nil: silent
 	Registerer prometheus.Registerer // nil: metrics are kept but not exported
@@ -58,7 +62,11 @@ type Recorder struct {
 	queue   []*request
 	writing bool // a goroutine is in writeQueue
 
-	outage outage // used by the write in flight
+	outage outage // used by the write in flight, as are these
+	clock  clock
+	late   []beside
+
+	window atomic.Int64 // seconds
 }
 
 // New returns a Recorder that writes through rdb.
@@ -80,6 +88,7 @@ func New(rdb redis.UniversalClient, o Options) *Recorder {
 		outage:  outage{log: o.Logger},
 	}
 	exportQueue(o.Registerer, r.queued, o.Queue)
+	r.SetWindow(o.Window)
 	return r
 }
 
@@ -89,6 +98,9 @@ func (r *Recorder) queued() int {
 	defer r.mu.Unlock()
 	return len(r.queue)
 }
+
+// SetWindow changes the window. It takes whole seconds.
+func (r *Recorder) SetWindow(window time.Duration) { r.window.Store(int64(window / time.Second)) }
 
 // Play records that the viewer is watching the video now. It returns when that
 // was by Redis's clock, in Unix seconds.
@@ -108,6 +120,29 @@ func (r *Recorder) Play(ctx context.Context, videoID, viewerID string) (recorded
 func (r *Recorder) Leave(ctx context.Context, videoID, viewerID string, recordedAt int64) (err error) {
 	defer r.metrics.observe(ctx, leave, time.Now(), &err)
 	_, err = r.do(ctx, &request{kind: leave, video: videoID, viewer: viewerID, recordedAt: recordedAt})
+	return err
+}
+
+// Online records that the viewer is on the site now, watching or not. It returns
+// when that was, as Play does, and the errors are those of Play, but for ErrFull. It needs
+// Statistics.Online.
+func (r *Recorder) Online(ctx context.Context, viewerID string) (recordedAt int64, err error) {
+	defer r.metrics.observe(ctx, online, time.Now(), &err)
+	return r.do(ctx, &request{kind: online, viewer: viewerID})
+}
+
+// Offline takes the viewer from the site, unless the viewer was seen after
+// recordedAt, watching or not; as Leave does from a video. It needs
+// Statistics.Online.
+func (r *Recorder) Offline(ctx context.Context, viewerID string, recordedAt int64) (err error) {
+	defer r.metrics.observe(ctx, offline, time.Now(), &err)
+	_, err = r.do(ctx, &request{kind: offline, viewer: viewerID, recordedAt: recordedAt})
+	return err
+}
+
+// Flush writes what statistics still have to write. Call it before the program ends.
+func (r *Recorder) Flush(ctx context.Context) error {
+	_, err := r.do(ctx, &request{kind: flush})
 	return err
 }
 
@@ -140,6 +175,13 @@ func (r *Recorder) PlayAll(ctx context.Context, videoIDs, viewerIDs []string) (r
 		r.metrics.observe(ctx, play, start, &errs[i])
 	}
 	return recordedAt, errs
+}
+
+// waiting reports whether there is something for another write.
+func (r *Recorder) waiting() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.queue) > 0
 }
 
 func (r *Recorder) do(ctx context.Context, q *request) (recordedAt int64, err error) {

@@ -170,7 +170,7 @@ func Default() Config {
 			Online: true, Uniques: true, Plays: true, Peaks: true,
 			Top: 1000, History: 24 * time.Hour, TimeZone: "UTC",
 		},
-		Log:    Log{Level: "info", Format: "json"},
+		Log: Log{Level: "info", Format: "json"},
 	}
 }
 

@@ -85,3 +85,10 @@ func getEach(ctx context.Context, pipe redis.Pipeliner, names []string) func(i i
 		return value, err
 	}
 }
+
+// Count is what a pass found of one video.
+type Count struct {
+	VideoID string
+	Viewers int64 // at least 1
+	Rose    bool  // there are more than whoever asks was told of before
+}

@@ -24,7 +24,10 @@ var (
 	errNotMeasured = errors.New("not measured")
 )
 
-const anyNumber = 0 // of viewers in a video
+const (
+	anyNumber = 0 // of viewers in a video
+	notAsked  = 0 // who has just started
+)
 
 // oneCall runs the product's script once for every play. It leaves out what
 // the measured plays do not need: setting the count of a new video.
@@ -38,7 +41,7 @@ func (o oneCall) Play(ctx context.Context, videoID, viewerID string) (int64, err
 		return 0, err
 	}
 	ttl := strconv.FormatInt(int64(dataset.KeyTTL/time.Second), 10)
-	reply, err := recordScript.Run(ctx, o.rdb, []string{o.keys.Online(videoID)}, ttl, anyNumber, viewerID).Int64Slice()
+	reply, err := recordScript.Run(ctx, o.rdb, []string{o.keys.Online(videoID)}, ttl, anyNumber, notAsked, viewerID).Int64Slice()
 	if err != nil {
 		return 0, err
 	}
