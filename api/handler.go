@@ -62,6 +62,9 @@ type Options struct {
 	Recorder Recorder
 	Lookup   Lookup
 
+	// Statistics are what is known beside counts.
+	Statistics Statistics
+
 	// Tokens verifies the tokens that plays and leaves then need. Nil: they
 	// need none, and one that is given is ignored.
 	Tokens Tokens
@@ -129,13 +132,31 @@ func Handler(o Options) http.Handler {
 
 // routes are all paths that exist. openapi.yaml describes each of them.
 func (a *api) routes() map[string]methods {
+	s := a.Statistics
+	online := s.Site != nil && s.Online != nil
+	uniques := statistic(s.Uniques != nil, "stats.uniques", a.uniques)
+	plays := statistic(s.Plays != nil, "stats.plays", a.countPlays)
+	history := statistic(s.History != nil, "stats.history", a.history)
+	overview := statistic(s.Peaks != nil || s.Plays != nil || s.Uniques != nil, "stats.peaks, stats.plays and stats.uniques", a.overview)
 	return map[string]methods{
 		"/v1/videos/{video_id}/play":    {http.MethodPost: a.limited(a.play)},
 		"/v1/videos/{video_id}/leave":   {http.MethodPost: a.limited(a.leave)},
 		"/v1/videos/{video_id}/viewers": {http.MethodGet: a.viewers},
-		"/v1/plays":                     {http.MethodPost: a.plays},
+		"/v1/videos/{video_id}/uniques": {http.MethodGet: uniques},
+		"/v1/videos/{video_id}/plays":   {http.MethodGet: plays},
+		"/v1/videos/{video_id}/history": {http.MethodGet: history},
+		"/v1/videos/{video_id}/stats":   {http.MethodGet: overview},
+		"/v1/plays":                     {http.MethodPost: a.plays, http.MethodGet: plays},
 		"/v1/viewers":                   {http.MethodGet: a.batch},
-		"/openapi.yaml":                 {http.MethodGet: openAPI},
+		"/v1/uniques":                   {http.MethodGet: uniques},
+		"/v1/history":                   {http.MethodGet: history},
+		"/v1/top":                       {http.MethodGet: statistic(s.Top != nil, "stats.top", a.top)},
+		"/v1/online": {
+			http.MethodPost: statistic(online, "stats.online", a.limited(a.online)),
+			http.MethodGet:  statistic(online, "stats.online", a.countOnline),
+		},
+		"/v1/online/leave": {http.MethodPost: statistic(online, "stats.online", a.limited(a.offline))},
+		"/openapi.yaml":    {http.MethodGet: openAPI},
 	}
 }
 

@@ -3,8 +3,10 @@ package api_test
 import "testing"
 
 func (c *contract) checkExchanges(t *testing.T) {
-	for name, e := range exchanges {
-		t.Run(name, func(t *testing.T) { c.check(t, e) })
+	for _, rows := range []map[string]exchange{exchanges, statisticsExchanges()} {
+		for name, e := range rows {
+			t.Run(name, func(t *testing.T) { c.check(t, e) })
+		}
 	}
 }
 
@@ -81,8 +83,6 @@ var exchanges = map[string]exchange{
 	"plays, a string among":    {method: "POST", target: "/v1/plays", body: `{"plays":["u1"]}`, status: 400},
 	"plays, HTML":              {method: "POST", target: "/v1/plays", contentType: "text/html", body: twoPlays, status: 415},
 	"plays, Redis down":        {server: down, method: "POST", target: "/v1/plays", body: twoPlays, status: 503},
-	"plays, preflight":         {method: "OPTIONS", target: "/v1/plays", header: preflight, status: 204},
-	"plays, OPTIONS":           {method: "OPTIONS", target: "/v1/plays", status: 405},
 	"viewers":                  {server: passed, method: "GET", target: viewersPath, status: 200},
 	"viewers, no pass yet":     {method: "GET", target: viewersPath, status: 200},
 	"viewers of no video":      {method: "GET", target: "/v1/videos/nobody/viewers", status: 200},

@@ -40,6 +40,10 @@ func (c *contract) checkIDs(t *testing.T) {
 			{method: "POST", target: "/v1/videos/" + segment + "/play", body: viewer},
 			{method: "POST", target: "/v1/videos/" + segment + "/leave", body: viewer},
 			{method: "GET", target: "/v1/videos/" + segment + "/viewers"},
+			{method: "GET", target: "/v1/videos/" + segment + "/uniques"},
+			{method: "GET", target: "/v1/videos/" + segment + "/plays"},
+			{method: "GET", target: "/v1/videos/" + segment + "/history"},
+			{method: "GET", target: "/v1/videos/" + segment + "/stats"},
 			{method: "GET", target: batchPath + "&video_id=" + url.QueryEscape(id)},
 		} {
 			if !c.allows(t, e) {
@@ -47,7 +51,7 @@ func (c *contract) checkIDs(t *testing.T) {
 			}
 		}
 	}
-	if want := 4 * 12; refused != want {
+	if want := 8 * 12; refused != want {
 		t.Errorf("the document refuses %d ids, want %d", refused, want)
 	}
 }

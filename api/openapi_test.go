@@ -19,6 +19,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 	"github.com/getkin/kin-openapi/routers/gorillamux"
 	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
 
 	"headcount/aggregator"
 	"headcount/api"
@@ -27,6 +28,7 @@ import (
 	"headcount/internal/redistest"
 	"headcount/lookup"
 	"headcount/recorder"
+	"headcount/stats"
 )
 
 // TestOpenAPI holds openapi.yaml and the handlers against each other, on a real Redis, in both directions: what the
@@ -104,6 +106,8 @@ const (
 	narrow  = "narrow"  // the client may record one play at once
 	full    = "full"    // u1 watches 10001, which may have no other viewer
 	signed  = "signed"  // tokens are needed, such as "10003/u1"
+
+	off = "off" // no statistic is kept
 )
 
 func startServers(t *testing.T) map[string]*httptest.Server {
@@ -119,6 +123,8 @@ func startServers(t *testing.T) map[string]*httptest.Server {
 		narrow:  startServer(t, live.Addr(), world{limiter: &fakeLimiter{left: 9, burst: 1, clients: map[netip.Addr]bool{}}}),
 		full:    startServer(t, live.Addr(), world{viewers: []string{"u1"}, maxViewers: 1}),
 		signed:  startServer(t, live.Addr(), world{tokens: fakeTokens{}}),
+
+		off: startServer(t, live.Addr(), world{off: true}),
 	}
 }
 
@@ -127,6 +133,7 @@ type world struct {
 	viewers []string // who watch 10001
 	pass    bool     // one has been made
 
+	off        bool // no statistic is kept
 	maxViewers int
 	limiter    api.Limiter
 	tokens     api.Tokens
@@ -142,8 +149,17 @@ func startServer(t *testing.T, addr string, w world) *httptest.Server {
 	t.Cleanup(func() { _ = rdb.Close() })
 	const window, keyTTL, countTTL = 10 * time.Minute, 15 * time.Minute, 12 * time.Minute
 	k := keys.New(redistest.Prefix(t))
-	plays := recorder.New(rdb, recorder.Options{Keys: k, KeyTTL: keyTTL, CountTTL: countTTL, MaxViewers: w.maxViewers})
-	counter := aggregator.New(rdb, aggregator.Options{Keys: k, Window: window, KeyTTL: keyTTL, CountTTL: countTTL})
+	recorded := recorder.Options{Keys: k, KeyTTL: keyTTL, CountTTL: countTTL, Window: window, MaxViewers: w.maxViewers}
+	passes := aggregator.Options{Keys: k, Window: window, KeyTTL: keyTTL, CountTTL: countTTL}
+	var statistics api.Statistics
+	if !w.off {
+		statistics = keepStatistics(t, rdb, &recorded, &passes)
+	}
+	plays := recorder.New(rdb, recorded)
+	if !w.off {
+		statistics.Site = plays
+	}
+	counter := aggregator.New(rdb, passes)
 	counts, err := lookup.New(rdb, lookup.Options{Keys: k, CountTTL: countTTL, Counter: counter})
 	if err != nil {
 		t.Fatal(err)
@@ -162,6 +178,7 @@ func startServer(t *testing.T, addr string, w world) *httptest.Server {
 	srv := httptest.NewServer(api.Handler(api.Options{
 		Recorder:    plays,
 		Lookup:      counts,
+		Statistics:  statistics,
 		BeatAfter:   func() time.Duration { return window / 4 },
 		CORSOrigins: []string{"*"},
 		CacheFor:    3 * time.Second,
@@ -172,6 +189,30 @@ func startServer(t *testing.T, addr string, w world) *httptest.Server {
 	}))
 	t.Cleanup(srv.Close)
 	return srv
+}
+
+// keepStatistics switches all statistics on.
+func keepStatistics(t *testing.T, rdb redis.UniversalClient, r *recorder.Options, a *aggregator.Options) api.Statistics {
+	t.Helper()
+	store, err := stats.NewStore(rdb, stats.Options{Keys: r.Keys})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(store.Close)
+	failures, err := stats.NewFailures(nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	online, uniques, plays := stats.NewOnline(store, r.Window, r.KeyTTL), stats.NewUniques(store), stats.NewPlays(store, failures)
+	r.Statistics = recorder.Statistics{Online: online, Uniques: uniques, Plays: plays, Failed: failures.Note}
+	passes := &stats.Passes{
+		Online: online, Plays: plays, Top: stats.NewTop(store, 10, r.CountTTL), Peaks: stats.NewPeaks(store),
+		History: stats.NewHistory(store, 24*time.Hour), KeyTTL: r.KeyTTL, Failures: failures,
+	}
+	a.Observe = func(began time.Time) aggregator.Observer { return passes.Begin(began) }
+	return api.Statistics{
+		Online: online, Uniques: uniques, Plays: plays, Top: passes.Top, Peaks: passes.Peaks, History: passes.History,
+	}
 }
 
 func get(t *testing.T, srv *httptest.Server, path string) answer {

@@ -30,6 +30,15 @@ func (a *api) viewer(r *http.Request, videoID string, body viewerBody) (string, 
 	return body.viewerID, nil
 }
 
+// visitor is viewer for who is on the site: a token for any video serves.
+func (a *api) visitor(r *http.Request, body viewerBody) (string, error) {
+	if a.Tokens == nil {
+		return a.viewer(r, "", body)
+	}
+	c := a.claimOf(cmp.Or(body.token, bearer(r)))
+	return c.allows(c.videoID, body.viewerID)
+}
+
 // claim is what a token was signed for, or why it is none.
 type claim struct {
 	videoID, viewerID string

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"go.uber.org/zap"
 
 	"headcount/aggregator"
 	"headcount/api"
@@ -52,6 +53,12 @@ func Service(ctx context.Context, p *program.Program) error {
 	}
 	defer lookups.Close()
 
+	statistics, err := newStatistics(p, reads, timeout)
+	if err != nil {
+		return err
+	}
+	defer statistics.store.Close()
+
 	limiter, err := ratelimit.New(ratelimit.Options{PerSecond: c.Recorder.RateLimit, Burst: c.Recorder.RateBurst})
 	if err != nil {
 		return err
@@ -62,10 +69,16 @@ func Service(ctx context.Context, p *program.Program) error {
 	if err != nil {
 		return err
 	}
+	rec := newRecorder(p, plays, timeout, statistics.recorder)
+	defer flush(ctx, rec, timeout, p.Log) // when nobody is being answered any more
+	if statistics.recorder.Online != nil {
+		statistics.api.Site = rec
+	}
 	proxies := clientip.Resolver{Trusted: c.TrustedProxies()}
 	public := api.Handler(api.Options{
-		Recorder:    newRecorder(p, plays, timeout),
+		Recorder:    rec,
 		Lookup:      lookups,
+		Statistics:  statistics.api,
 		Tokens:      tokens,
 		BeatAfter:   func() time.Duration { return p.Config.Config().BeatAfter() },
 		CORSOrigins: c.Recorder.CORSOrigins,
@@ -87,17 +100,30 @@ func Service(ctx context.Context, p *program.Program) error {
 	)
 }
 
-func newRecorder(p *program.Program, rdb redis.UniversalClient, timeout time.Duration) *recorder.Recorder {
+// flush writes what statistics still have to write. ctx has ended by now.
+func flush(ctx context.Context, rec *recorder.Recorder, timeout time.Duration, log *zap.Logger) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	defer cancel()
+	if err := rec.Flush(ctx); err != nil {
+		log.Warn("the last plays are not in the statistics", zap.Error(err))
+	}
+}
+
+func newRecorder(p *program.Program, rdb redis.UniversalClient, timeout time.Duration, s recorder.Statistics) *recorder.Recorder {
 	c := p.Config.Config()
-	return recorder.New(rdb, recorder.Options{
+	rec := recorder.New(rdb, recorder.Options{
 		Keys:       p.Keys(),
 		KeyTTL:     c.KeyTTL,
 		CountTTL:   c.CountTTL,
 		Timeout:    timeout,
 		MaxViewers: c.Recorder.MaxViewers,
+		Window:     c.Window,
+		Statistics: s,
 		Logger:     p.Log,
 		Registerer: p.Metrics,
 	})
+	p.OnChange(func(c config.Config) { rec.SetWindow(c.Window) })
+	return rec
 }
 
 // files are what browsers load.

@@ -9,6 +9,7 @@ import (
 	"headcount/aggregator"
 	"headcount/cmd/internal/program"
 	"headcount/lock"
+	"headcount/stats"
 )
 
 // Once makes one pass under the lease, for cron and the like. That another
@@ -44,6 +45,7 @@ type dependencies struct {
 	redis  redis.UniversalClient // for the lease, so that a refresh never waits for a pass
 	scan   redis.UniversalClient // for the passes
 	lease  *lock.Lease
+	stats  *stats.Store
 	passes *aggregator.Aggregator
 }
 
@@ -63,6 +65,12 @@ func connect(p *program.Program) (*dependencies, error) {
 		TTL:     c.Lease.TTL,
 		Timeout: c.Redis.Timeout,
 	})
+	observe, store, err := observe(p, d.scan)
+	if err != nil {
+		d.close()
+		return nil, err
+	}
+	d.stats = store
 	d.passes = aggregator.New(d.scan, aggregator.Options{
 		Keys:       p.Keys(),
 		Window:     c.Window,
@@ -71,11 +79,15 @@ func connect(p *program.Program) (*dependencies, error) {
 		Holder:     lock.Holder(),
 		Logger:     p.Log,
 		Registerer: p.Metrics,
+		Observe:    observe,
 	})
 	return &d, nil
 }
 
 func (d *dependencies) close() {
+	if d.stats != nil {
+		d.stats.Close()
+	}
 	for _, rdb := range []redis.UniversalClient{d.redis, d.scan} {
 		if rdb != nil {
 			_ = rdb.Close() // nothing is under way any more
