@@ -29,8 +29,8 @@ type pass struct {
 	trust   trust
 	down    unreachable
 
-	beforeWrites func() // ends the pass's context when it may not write any more
-	observer Observer // nil: nobody
+	beforeWrites func()   // ends the pass's context when it may not write any more
+	observer     Observer // nil: nobody
 }
 
 // ahead is how far the clock of another program that writes may be in front of

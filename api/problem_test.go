@@ -140,7 +140,7 @@ func TestOtherMethods(t *testing.T) {
 		"/v1/videos/10001/leave":   "POST",
 		"/v1/videos/10001/viewers": "GET, HEAD",
 		"/v1/videos/%2F/viewers":   "GET, HEAD",
-		"/v1/plays":                "POST",
+		"/v1/plays":                "GET, HEAD, POST",
 		"/v1/viewers?video_id=1":   "GET, HEAD",
 	} {
 		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "BREW"} {

@@ -46,6 +46,15 @@ func everything(t *testing.T, seed redis.UniversalClient, prefix string, env []s
 	check("count of a large hash", programtest.Get(t, base+"/v1/videos/large/viewers"), http.StatusOK, `"viewers":300`)
 	check("lookups", programtest.Get(t, base+"/v1/viewers?video_id=a&video_id=b&video_id=none"), http.StatusOK,
 		`{"video_id":"a","viewers":1},{"video_id":"b","viewers":1},{"video_id":"none","viewers":0}`)
+	check("heartbeat", programtest.Post(t, base+"/v1/online", `{"viewer_id":"u2"}`), http.StatusOK, "recorded_at")
+	check("online", programtest.Get(t, base+"/v1/online"), http.StatusOK, `"online":2`)
+	check("leave of the site", programtest.Post(t, base+"/v1/online/leave", `{"viewer_id":"u2"}`), http.StatusNoContent, "")
+	for path, want := range map[string]string{
+		"/v1/uniques": `"uniques":1`, "/v1/videos/a/uniques": `"uniques":1`, "/v1/plays": `"total":3`, "/v1/videos/a/plays": `"total":1`,
+		"/v1/top": `"videos":[]`, "/v1/history": `"points":[]`, "/v1/videos/a/stats": `"plays":1`,
+	} {
+		check(path, programtest.Get(t, base+path), http.StatusOK, want)
+	}
 	return wrong
 }
 
@@ -86,6 +95,10 @@ func forbidden(k keys.Keys) []string {
 		"HSET "+lastPass+" finished_at 1",
 		"EXPIRE "+lastPass+" 1",
 		"HDEL "+lastPass+" finished_at",
+		"ZADD "+k.Top()+" 1 x",
+		"HSET "+k.Peak("10001")+" ever 9",
+		"EXPIRE "+k.History("")+" 1",
+		"DEL "+k.OnlineUsers(),
 	)
 }
 

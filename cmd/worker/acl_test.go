@@ -123,6 +123,9 @@ func forbidden(k keys.Keys) []string {
 		"EXPIRE "+lease+" 1",
 		"MGET "+lease,
 		"RENAME "+hash+" other",
+		"EXPIRE "+k.Uniques("10001", "2026113014")+" 1",
+		"HINCRBY "+k.Plays("10001")+" total 1",
+		"DEL "+k.Top(),
 	)
 }
 

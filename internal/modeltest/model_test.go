@@ -4,6 +4,7 @@ import (
 	"maps"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // model is what Headcount must come to: videos, their viewers, and the value
@@ -15,6 +16,17 @@ type model struct {
 	// implausible, and when. Only these may wait for their hash's next reading,
 	// a window at most.
 	late map[string]map[string]int64
+
+	site    map[string]int64               // viewer → last seen on the site
+	plays   map[string]int64               // by video; "" for all
+	uniques map[string]map[string]struct{} // likewise
+	peaks   map[string]*peaks              // likewise
+}
+
+// peaks are the largest counts of passes.
+type peaks struct {
+	day         string
+	today, ever int64
 }
 
 func newModel(window int64) *model {
@@ -22,7 +34,74 @@ func newModel(window int64) *model {
 		window: window,
 		videos: make(map[string]map[string]string),
 		late:   make(map[string]map[string]int64),
+
+		site:    make(map[string]int64),
+		plays:   make(map[string]int64),
+		uniques: make(map[string]map[string]struct{}),
+		peaks:   make(map[string]*peaks),
 	}
+}
+
+// play notes for statistics that a play was recorded; write is still to come.
+func (m *model) play(at int64, video, viewer string) {
+	m.site[viewer] = at
+	watching := m.online(m.videos[video][viewer], at)
+	for _, id := range []string{video, ""} {
+		if !watching {
+			m.plays[id]++
+		}
+		if m.uniques[id] == nil {
+			m.uniques[id] = make(map[string]struct{})
+		}
+		m.uniques[id][viewer] = struct{}{}
+	}
+}
+
+// leaveSite is leave for the site.
+func (m *model) leaveSite(viewer string, recordedAt int64) {
+	if recordedAt == 0 || m.site[viewer] <= recordedAt {
+		delete(m.site, viewer)
+	}
+}
+
+// onSite is how many are on the site at now.
+func (m *model) onSite(now int64) (n int64) {
+	for _, at := range m.site {
+		if m.seen(at, now) {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) seen(at, now int64) bool { return at >= now-m.window && at <= now+120 }
+
+// passed takes in a complete pass at now: who is not on the site any more is
+// forgotten, and peaks are raised.
+func (m *model) passed(now int64) {
+	maps.DeleteFunc(m.site, func(_ string, at int64) bool { return !m.seen(at, now) })
+	day := time.Unix(now, 0).UTC().Format("20060102")
+	total := 0
+	for video, viewers := range m.videos {
+		m.raise(video, day, len(viewers))
+		total += len(viewers)
+	}
+	m.raise("", day, total)
+}
+
+func (m *model) raise(video, day string, viewers int) {
+	if viewers == 0 {
+		return
+	}
+	p := m.peaks[video]
+	if p == nil {
+		p = &peaks{}
+		m.peaks[video] = p
+	}
+	if p.day != day {
+		p.day, p.today = day, 0
+	}
+	p.today, p.ever = max(p.today, int64(viewers)), max(p.ever, int64(viewers))
 }
 
 // write is a play, or whatever another program stores.

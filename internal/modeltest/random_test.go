@@ -40,6 +40,7 @@ type world struct {
 	agg   *aggregator.Aggregator // of the worker that leads
 	other *aggregator.Aggregator // of the one that stands by, and remembers when it led
 	look  *lookup.Lookup
+	stats *statistics
 	clock clock
 }
 
@@ -55,7 +56,10 @@ func newWorld(t *testing.T, addr string, c clock) *world {
 	must(t, err)
 	t.Cleanup(func() { _ = rdb.Close() })
 	w := &world{t: t, rdb: rdb, k: keys.New(redistest.Prefix(t)), clock: c}
-	w.rec = recorder.New(rdb, recorder.Options{Keys: w.k, KeyTTL: keyTTL, CountTTL: countTTL, Timeout: 10 * time.Second})
+	w.stats = newStatistics(t, rdb, w.k)
+	w.rec = recorder.New(rdb, recorder.Options{
+		Keys: w.k, KeyTTL: keyTTL, CountTTL: countTTL, Timeout: 10 * time.Second, Window: window, Statistics: w.stats.recorded(),
+	})
 	w.newWorkers()
 	w.look, err = lookup.New(rdb, lookup.Options{Keys: w.k, CountTTL: countTTL, Counter: w.agg, Timeout: 10 * time.Second})
 	must(t, err)
@@ -65,7 +69,9 @@ func newWorld(t *testing.T, addr string, c clock) *world {
 
 // newWorker is one that remembers nothing.
 func (w *world) newWorker() *aggregator.Aggregator {
-	return aggregator.New(w.rdb, aggregator.Options{Keys: w.k, Window: window, KeyTTL: keyTTL, CountTTL: countTTL})
+	return aggregator.New(w.rdb, aggregator.Options{
+		Keys: w.k, Window: window, KeyTTL: keyTTL, CountTTL: countTTL, Observe: w.stats.newWorker(),
+	})
 }
 
 // newWorkers forgets whatever the workers remembered.
@@ -103,6 +109,10 @@ func (c *realClock) step(w *world, m *model, seconds int64) {
 				must(w.t, w.rdb.HSet(w.t.Context(), w.k.Online(video), viewer, viewers[viewer]).Err())
 			}
 		}
+	}
+	for viewer, at := range m.site {
+		m.site[viewer] = at - seconds
+		must(w.t, w.rdb.ZAddXX(w.t.Context(), w.k.OnlineUsers(), redis.Z{Score: float64(at - seconds), Member: viewer}).Err())
 	}
 }
 
@@ -150,14 +160,15 @@ func TestModelOnRedis(t *testing.T) {
 			w.clock = &realClock{w.rdb}
 			// Steps and the ages of foreign values never add up to within 10
 			// seconds of the window, so the seconds that pass do not matter.
-			run(t, w, seed, 600, func(r *rand.Rand) int64 { return 64 * (1 + r.Int64N(3)) })
+			m := run(t, w, seed, 600, func(r *rand.Rand) int64 { return 64 * (1 + r.Int64N(3)) })
+			w.compareUniques(m) // the embedded Redis adds hours up instead of uniting them
 		})
 	}
 }
 
 // run does random things to the world and to the model, and compares the two
 // after every pass.
-func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*rand.Rand) int64) {
+func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*rand.Rand) int64) *model {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := newModel(int64(window / time.Second))
 	recorded := make(map[string]int64) // video and viewer → what their last play returned
@@ -179,20 +190,27 @@ func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*ran
 			w.agg = w.newWorker()
 		case n < 84:
 			w.moveLease()
-		case n < 87:
+		case n < 86:
 			w.crowd(m, r, recorded)
-		case n < 89:
+		case n < 88:
 			w.lookUp(m, video)
-		case n < 94:
+		case n < 89:
+			w.heartbeat(m, viewer)
+		case n < 90:
+			w.leaveSite(m, viewer, recorded["site"+viewer])
+		case n < 95:
 			w.clock.step(w, m, nextStep(r))
 			w.passAndCompare(m)
+			w.compareStatistics(m)
 		default:
 			w.passAndCompare(m)
+			w.compareStatistics(m)
 		}
 	}
 	if t.Failed() {
 		t.Logf("repeat with seed %d", seed)
 	}
+	return m
 }
 
 func (w *world) play(m *model, recorded map[string]int64, video, viewer string) {
@@ -202,8 +220,9 @@ func (w *world) play(m *model, recorded map[string]int64, video, viewer string) 
 		w.t.Errorf("play recorded at %d, now is %d", at, now)
 	}
 	first := len(m.videos[video]) == 0
+	m.play(at, video, viewer)
 	m.write(video, viewer, strconv.FormatInt(at, 10))
-	recorded[video+viewer] = at
+	recorded[video+viewer], recorded["site"+viewer] = at, at
 	if first {
 		w.wantCount(video, 1) // at once, not after the next pass
 	}
@@ -222,6 +241,7 @@ func (w *world) crowd(m *model, r *rand.Rand, recorded map[string]int64) {
 	at, errs := w.rec.PlayAll(w.t.Context(), videos, viewers)
 	must(w.t, errors.Join(errs...))
 	for _, viewer := range viewers {
+		m.play(at, popular, viewer)
 		m.write(popular, viewer, strconv.FormatInt(at, 10))
 		recorded[popular+viewer] = at
 	}
@@ -303,6 +323,7 @@ func (w *world) passAndCompare(m *model) {
 	if sum.Viewers != int64(total) {
 		w.t.Errorf("viewers in the summary: got %d, want %d", sum.Viewers, total)
 	}
+	m.passed(now)
 }
 
 // wantCount asserts what a program that GETs the count key takes the number for.

@@ -101,7 +101,7 @@ func Refused(t testing.TB, admin *redis.Client) (refused []string) {
 }
 
 // SeedHashes writes hashes without a TTL, as another program may: small and stale hold one viewer and some who are gone,
-// large holds 300.
+// large holds 300. Beside them is a hash of plays with an hour that is kept no longer.
 func SeedHashes(t testing.TB, seed redis.UniversalClient, k keys.Keys) {
 	t.Helper()
 	now := time.Now().Unix()
@@ -118,6 +118,9 @@ func SeedHashes(t testing.TB, seed redis.UniversalClient, k keys.Keys) {
 		if err := seed.HSet(t.Context(), k.Online(video), viewers...).Err(); err != nil {
 			t.Fatal(err)
 		}
+	}
+	if err := seed.HSet(t.Context(), k.Plays("small"), "total", 1, "h:2020010100", 1).Err(); err != nil {
+		t.Fatal(err)
 	}
 }
 
