@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-const usage = "usage: bench pass|record|lookup [-n repetitions] [--only workload,...] [--scale factor] [--quick] [--json]"
+const usage = "usage: bench pass|record|lookup|stats [-n repetitions] [--only workload,...] [--scale factor] [--quick] [--json]"
 
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	switch {

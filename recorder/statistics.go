@@ -32,7 +32,7 @@ type Online interface {
 type Uniques interface {
 	// Watched notes that viewers, at most 2,000, watched a video now; the empty
 	// id stands for any video.
-	Watched(now time.Time, videoID string, viewers []any) *redisclient.ScriptCall
+	Watched(now time.Time, videoID string, viewers []any) []*redisclient.ScriptCall
 }
 
 // Plays counts how often videos are started.
@@ -79,20 +79,27 @@ func (r *Recorder) watched(now time.Time, writes []*write, alsoOnline bool) (cal
 		}
 		viewers := w.viewers()
 		if s.Uniques != nil && len(viewers) > 0 {
-			calls = append(calls, beside{s.Uniques.Watched(now, w.requests[0].video, viewers), "uniques"})
+			calls = appendCalls(calls, "uniques", s.Uniques.Watched(now, w.requests[0].video, viewers)...)
 		}
 		all = append(all, viewers...)
 	}
 	for i := 0; i < len(all); i += maxPlays {
 		some := all[i:min(i+maxPlays, len(all))]
 		if s.Uniques != nil {
-			calls = append(calls, beside{s.Uniques.Watched(now, "", some), "uniques"})
+			calls = appendCalls(calls, "uniques", s.Uniques.Watched(now, "", some)...)
 		}
 		if s.Online != nil && alsoOnline {
-			calls = append(calls, beside{s.Online.Seen(some...), "online"})
+			calls = appendCalls(calls, "online", s.Online.Seen(some...))
 		}
 	}
 	return calls
+}
+
+func appendCalls(all []beside, statistic string, calls ...*redisclient.ScriptCall) []beside {
+	for _, c := range calls {
+		all = append(all, beside{c, statistic})
+	}
+	return all
 }
 
 // send sends the writes of a batch, and with them what the earlier ones left. Who

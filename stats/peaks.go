@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -44,24 +45,37 @@ func (p *Peaks) newDay(now time.Time) bool {
 // lookAgain has newDay report one: some peaks may have been missed.
 func (p *Peaks) lookAgain() { p.looked.Store(nil) }
 
-// raise raises the peaks of videos to their counts at now; the empty id is the site's.
+// raise raises the peaks of videos to their counts at now; the empty id is the
+// site's. It reads them first: a new worker looks at all, and few are to be raised. The
+// script compares once more.
 func (p *Peaks) raise(ctx context.Context, now time.Time, videos []counts.Count) error {
-	calls := make([]*redisclient.ScriptCall, len(videos))
 	today := now.In(p.o.Zone).Format(dayText)
+	pipe := p.rdb.Pipeline()
+	stored := make([]*redis.SliceCmd, len(videos))
 	for i, v := range videos {
-		calls[i] = &redisclient.ScriptCall{
-			Script: peakScript,
-			Key:    p.o.Keys.Peak(v.VideoID),
-			Args:   []any{v.Viewers, now.Unix(), today, int64(peakTTL / time.Second)},
+		stored[i] = pipe.HMGet(ctx, p.o.Keys.Peak(v.VideoID), "day", "today", "ever")
+	}
+	_, _ = pipe.Exec(ctx) // each command has its own error
+	var failed error
+	var calls []*redisclient.ScriptCall
+	for i, v := range videos {
+		old, err := stored[i].Result()
+		switch {
+		case err != nil:
+			failed = cmp.Or(failed, err)
+		case old[0] != today, v.Viewers > amount(old[1]), v.Viewers > amount(old[2]):
+			calls = append(calls, &redisclient.ScriptCall{
+				Script: peakScript,
+				Key:    p.o.Keys.Peak(v.VideoID),
+				Args:   []any{v.Viewers, now.Unix(), today, int64(peakTTL / time.Second)},
+			})
 		}
 	}
 	redisclient.RunScripts(ctx, p.rdb, calls)
 	for _, c := range calls {
-		if err := c.Reply.Err(); err != nil {
-			return err
-		}
+		failed = cmp.Or(failed, c.Reply.Err())
 	}
-	return nil
+	return failed
 }
 
 // peaks is an answer of Get.

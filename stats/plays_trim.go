@@ -44,12 +44,13 @@ func (p *Plays) trim(ctx context.Context, now time.Time, ttl time.Duration) erro
 	if err != nil {
 		return err
 	}
-	fields := []any{fieldTrimNext, next}
-	if next == "" {
-		fields = append(fields, fieldTrimmedAt, now.Unix())
-	}
 	pipe := p.rdb.Pipeline()
-	pipe.HSet(ctx, p.o.Keys.LastPass(), fields...)
+	if next == "" {
+		pipe.HSet(ctx, p.o.Keys.LastPass(), fieldTrimmedAt, now.Unix())
+		pipe.HDel(ctx, p.o.Keys.LastPass(), fieldTrimNext)
+	} else {
+		pipe.HSet(ctx, p.o.Keys.LastPass(), fieldTrimNext, next)
+	}
 	pipe.Expire(ctx, p.o.Keys.LastPass(), ttl) // it may just have expired
 	_, err = pipe.Exec(ctx)
 	return err

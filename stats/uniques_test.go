@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"headcount/internal/redisclient"
 	"headcount/recorder"
 )
 
@@ -14,6 +15,15 @@ func (e *env) wantUniques(videoID, last string, want int64) {
 	e.must(err)
 	if off := want * 2 / 100; got < want-off || got > want+off {
 		e.Errorf("uniques of %q in %s = %d, want %d and 2 %%", videoID, last, got, want)
+	}
+}
+
+// run sends the calls of a statistic, and checks that they succeed.
+func (e *env) run(calls []*redisclient.ScriptCall) {
+	e.Helper()
+	redisclient.RunScripts(e.Context(), e.raw, calls)
+	for _, c := range calls {
+		e.must(c.Reply.Err())
 	}
 }
 
@@ -51,8 +61,7 @@ func TestUniquesOfIDsWithBraces(t *testing.T) {
 		now := e.redisNow()
 		for _, video := range []string{"}", "}{", "{}", "{", "a}b", "{a}", "}}}", "{{", "}10001"} {
 			e.play(video, "u1")
-			call := e.uniques.Watched(now.Add(-2*time.Hour), video, []any{"u2"})
-			e.must(call.Script.Run(e.Context(), e.raw, []string{call.Key}, call.Args...).Err())
+			e.run(e.uniques.Watched(now.Add(-2*time.Hour), video, []any{"u2"}))
 			e.wantUniques(video, "3h", 2)
 		}
 	})
@@ -85,11 +94,11 @@ func TestUniquesInAZone(t *testing.T) {
 	u := NewUniques(e.newStore(Options{Zone: zone}))
 	now := e.redisNow().In(zone)
 	for age := range 4 {
-		call := u.Watched(now.Add(-time.Duration(age)*time.Hour), "10001", []any{age})
-		if want := e.k.Uniques("10001", now.Add(-time.Duration(age)*time.Hour).Format("2006010215")); call.Key != want {
-			e.Errorf("key = %q, want %q", call.Key, want)
+		calls := u.Watched(now.Add(-time.Duration(age)*time.Hour), "10001", []any{age})
+		if want := e.k.Uniques("10001", now.Add(-time.Duration(age)*time.Hour).Format("2006010215")); calls[0].Key != want {
+			e.Errorf("key = %q, want %q", calls[0].Key, want)
 		}
-		e.must(call.Script.Run(e.Context(), e.raw, []string{call.Key}, call.Args...).Err())
+		e.run(calls)
 	}
 	got, from, to, err := u.Count(e.Context(), "10001", "3h")
 	e.must(err)

@@ -37,12 +37,15 @@ func TestMetrics(t *testing.T) {
 		"headcount_lookup_duration_seconds",
 		"headcount_lookups_total",
 		"headcount_lookups_unknown_total",
+		"headcount_online_leaves_total",
+		"headcount_online_total",
 		"headcount_plays_total",
 		"headcount_record_batch_size",
 		"headcount_record_duration_seconds",
 		"headcount_record_queue_length",
 		"headcount_record_queue_limit",
 		"headcount_refused_total",
+		"headcount_stats_errors_total",
 	}
 	if diff := cmp.Diff(want, programtest.MetricNames(t, s.admin)); diff != "" {
 		t.Errorf("names of metrics (-want +got):\n%s", diff)

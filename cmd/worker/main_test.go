@@ -151,7 +151,7 @@ func TestLastPass(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, field := range []string{"started_at", "finished_at"} {
+	for _, field := range []string{"started_at", "finished_at", "plays_trimmed_at"} {
 		if at, err := strconv.ParseInt(got[field], 10, 64); err != nil || at < before-1 || at > time.Now().Unix()+1 {
 			t.Errorf("%s = %q, want the Unix time of the pass", field, got[field])
 		}
@@ -170,6 +170,8 @@ func TestLastPass(t *testing.T) {
 		"evicted":     "0",
 		"errors":      "0",
 		"holder":      fmt.Sprintf("%s:%d", host, os.Getpid()),
+
+		"plays_trimmed_at": "a time",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", s.keys.LastPass(), diff)

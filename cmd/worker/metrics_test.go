@@ -40,6 +40,7 @@ func TestMetrics(t *testing.T) {
 		"headcount_pass_viewers",
 		"headcount_passes_total",
 		"headcount_passes_without_lease_total",
+		"headcount_stats_errors_total",
 		"headcount_viewers_evicted_total",
 		"headcount_worker_interval_seconds",
 	}

@@ -6,11 +6,12 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// ScriptCall is one call of a script on one key. RunScripts fills in Reply.
+// ScriptCall is one call of a script on one key, or a command that goes along
+// with such. RunScripts fills in Reply.
 type ScriptCall struct {
 	Script *redis.Script
 	Key    string
-	Args   []any
+	Args   []any // without a Script: the command with all its arguments, the second of which is Key
 	Reply  *redis.Cmd
 }
 
@@ -31,7 +32,7 @@ func RunScripts(ctx context.Context, rdb redis.UniversalClient, calls []*ScriptC
 // be called once it was sent.
 func QueueScripts(ctx context.Context, pipe redis.Pipeliner, calls []*ScriptCall) {
 	for _, c := range calls {
-		c.Reply = c.Script.EvalSha(ctx, pipe, []string{c.Key}, c.Args...)
+		c.queue(ctx, pipe, c.Script.EvalSha)
 	}
 }
 
@@ -44,10 +45,20 @@ func RepeatScripts(ctx context.Context, rdb redis.UniversalClient, calls []*Scri
 			behind[c.Key] = true
 		}
 		if behind[c.Key] {
-			c.Reply = c.Script.Eval(ctx, pipe, []string{c.Key}, c.Args...)
+			c.queue(ctx, pipe, c.Script.Eval)
 		}
 	}
 	exec(ctx, pipe)
+}
+
+type evaluate func(ctx context.Context, rdb redis.Scripter, keys []string, args ...any) *redis.Cmd
+
+func (c *ScriptCall) queue(ctx context.Context, pipe redis.Pipeliner, eval evaluate) {
+	if c.Script == nil {
+		c.Reply = pipe.Do(ctx, c.Args...)
+	} else {
+		c.Reply = eval(ctx, pipe, []string{c.Key}, c.Args...)
+	}
 }
 
 func exec(ctx context.Context, pipe redis.Pipeliner) {

@@ -48,9 +48,14 @@ func Kinds() []Kind {
 	}
 }
 
+// WithStatistics is ours with statistics on, which takes part in no comparison with others.
+func WithStatistics() Kind {
+	return Kind{Name: "ours, all statistics", About: "headcount's aggregator with all statistics on", Layout: Hashes, New: newOursWithStatistics}
+}
+
 // Find returns the kind of that name.
 func Find(name string) (Kind, error) {
-	for _, k := range Kinds() {
+	for _, k := range append(Kinds(), WithStatistics()) {
 		if k.Name == name {
 			return k, nil
 		}

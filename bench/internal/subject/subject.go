@@ -32,6 +32,11 @@ const (
 	OneCall  = "one call" // the product's handler, a script call for each request
 	NoRedis  = "no redis" // the product's handler, which answers at once
 	Constant = "constant" // a handler that writes the same JSON to everybody
+
+	AllStatistics = "all statistics" // the product with all statistics on, and with one
+	WithOnline    = "online"
+	WithUniques   = "uniques"
+	WithPlays     = "plays"
 )
 
 // Times of the product, from its default configuration.
@@ -110,10 +115,15 @@ func (s Spec) handler(registry *prometheus.Registry) (h http.Handler, closeAll f
 	}
 	var rec api.Recorder
 	switch s.Kind {
-	case Ours:
-		rec = recorder.New(plays, recorder.Options{
+	case Ours, AllStatistics, WithOnline, WithUniques, WithPlays:
+		o := recorder.Options{
 			Keys: k, KeyTTL: dataset.KeyTTL, CountTTL: dataset.CountTTL, Timeout: writeTimeout, Registerer: registry,
-		})
+			Window: dataset.Window,
+		}
+		if o.Statistics, err = s.statistics(k, plays); err != nil {
+			return nil, nil, err
+		}
+		rec = recorder.New(plays, o)
 	case OneCall:
 		rec = oneCall{plays, k}
 	case NoRedis:

@@ -53,6 +53,11 @@ func All() map[string][]Workload {
 			{"batch", recordBatch},
 			{"overload", overload},
 		},
+		"stats": {
+			{"plays", statisticsPlays},
+			{"pass", statisticsPass},
+			{"memory", statisticsMemory},
+		},
 		"lookup": {
 			{"cached", lookupCached},
 			{"cold", lookupCold},
