@@ -32,7 +32,7 @@ func RunScripts(ctx context.Context, rdb redis.UniversalClient, calls []*ScriptC
 // be called once it was sent.
 func QueueScripts(ctx context.Context, pipe redis.Pipeliner, calls []*ScriptCall) {
 	for _, c := range calls {
-		c.queue(ctx, pipe, c.Script.EvalSha)
+		c.queue(ctx, pipe, (*redis.Script).EvalSha)
 	}
 }
 
@@ -45,19 +45,19 @@ func RepeatScripts(ctx context.Context, rdb redis.UniversalClient, calls []*Scri
 			behind[c.Key] = true
 		}
 		if behind[c.Key] {
-			c.queue(ctx, pipe, c.Script.Eval)
+			c.queue(ctx, pipe, (*redis.Script).Eval)
 		}
 	}
 	exec(ctx, pipe)
 }
 
-type evaluate func(ctx context.Context, rdb redis.Scripter, keys []string, args ...any) *redis.Cmd
+type evaluate func(s *redis.Script, ctx context.Context, rdb redis.Scripter, keys []string, args ...any) *redis.Cmd
 
 func (c *ScriptCall) queue(ctx context.Context, pipe redis.Pipeliner, eval evaluate) {
 	if c.Script == nil {
 		c.Reply = pipe.Do(ctx, c.Args...)
 	} else {
-		c.Reply = eval(ctx, pipe, []string{c.Key}, c.Args...)
+		c.Reply = eval(c.Script, ctx, pipe, []string{c.Key}, c.Args...)
 	}
 }
 
