@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"headcount/cmd/internal/programtest"
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 
