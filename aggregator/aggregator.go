@@ -14,7 +14,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -24,6 +23,7 @@ import (
 
 	"headcount/internal/counts"
 	"headcount/internal/keys"
+	"headcount/internal/lastpass"
 )
 
 // Options configure an Aggregator.
@@ -104,6 +104,8 @@ type Summary struct {
 	Keys              int64         // under the prefix: hashes and counts
 	Videos            int64         // with at least one viewer
 	Viewers           int64         // over all videos
+	Read              int64         // hashes that were read
+	Skipped           int64         // hashes that were told by their length: nobody in them can be stale
 	Evicted           int64         // viewers removed: stale ones and Invalid ones
 	Invalid           int64         // viewers removed because their value was no plausible time
 	Healed            int64         // hashes and counts that had no TTL, or one that would have lost a viewer
@@ -116,6 +118,8 @@ func (s *Summary) add(o *Summary) {
 	s.Keys += o.Keys
 	s.Videos += o.Videos
 	s.Viewers += o.Viewers
+	s.Read += o.Read
+	s.Skipped += o.Skipped
 	s.Evicted += o.Evicted
 	s.Invalid += o.Invalid
 	s.Healed += o.Healed
@@ -138,7 +142,7 @@ func (a *Aggregator) PassWhile(ctx context.Context, mayWrite func() bool) (Summa
 	began := time.Now()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
-	sum, err := a.sweepAll(ctx, func() {
+	sum, err := a.sweepAll(ctx, began, func() {
 		if !mayWrite() {
 			end(errMayNotWrite)
 		}
@@ -152,7 +156,7 @@ func (a *Aggregator) PassWhile(ctx context.Context, mayWrite func() bool) (Summa
 	return sum, err
 }
 
-func (a *Aggregator) sweepAll(ctx context.Context, beforeWrites func()) (Summary, error) {
+func (a *Aggregator) sweepAll(ctx context.Context, began time.Time, beforeWrites func()) (Summary, error) {
 	p, sweeps, err := a.begin(ctx)
 	p.beforeWrites = beforeWrites
 	if len(sweeps) == 0 { // no server could be reached at all
@@ -171,7 +175,7 @@ func (a *Aggregator) sweepAll(ctx context.Context, beforeWrites func()) (Summary
 		return sum, err
 	}
 	finished := sweeps[0].clock.at(time.Now())
-	sum.Finished = finished.Truncate(time.Second)
+	sum.Finished, sum.Took = finished.Truncate(time.Second), time.Since(began)
 	err = errors.Join(err, a.conclude(ctx, p, &sum))
 	if p.observer != nil {
 		p.observer.Over(ctx, finished, sum.Viewers, err == nil)
@@ -189,33 +193,21 @@ func (a *Aggregator) conclude(ctx context.Context, p *pass, sum *Summary) error 
 	return a.warnIfEmpty(ctx, sum)
 }
 
-// writeLastPass keeps finished_at for complete passes: after one with errors it
-// still tells since when the counts are certain, and is older than started_at.
 func (a *Aggregator) writeLastPass(ctx context.Context, p *pass, sum *Summary) error {
-	key := a.o.Keys.LastPass()
-	passes, err := a.rdb.HGet(ctx, key, "passes").Int64()
-	var syntax *strconv.NumError // somebody else's writing: begin anew
-	if err != nil && !errors.Is(err, redis.Nil) && !errors.As(err, &syntax) {
-		return err
-	}
-	fields := []any{
-		"passes", passes + 1, // not HINCRBY: a repeated command must not count twice
-		"started_at", sum.Started.Unix(),
-		"videos", sum.Videos,
-		"viewers", sum.Viewers,
-		"evicted", sum.Evicted,
-		"errors", sum.Errors,
-		"holder", a.o.Holder,
-	}
-	if sum.Errors == 0 {
-		fields = append(fields, "finished_at", sum.Finished.Unix(), "counts_until", p.countsUntil())
-	}
-	_, err = a.rdb.TxPipelined(ctx, func(pipe redis.Pipeliner) error {
-		pipe.HSet(ctx, key, fields...)
-		pipe.Expire(ctx, key, a.o.KeyTTL)
-		return nil
+	return lastpass.Write(ctx, a.rdb, a.o.Keys.LastPass(), a.o.KeyTTL, lastpass.Pass{
+		StartedAt:  sum.Started.Unix(),
+		FinishedAt: sum.Finished.Unix(),
+		TookMS:     sum.Took.Milliseconds(),
+		Videos:     sum.Videos,
+		Viewers:    sum.Viewers,
+		Read:       sum.Read,
+		Skipped:    sum.Skipped,
+		Evicted:    sum.Evicted,
+		Errors:     sum.Errors,
+		Holder:     a.o.Holder,
+
+		CountsUntil: p.countsUntil(),
 	})
-	return err
 }
 
 func (a *Aggregator) warnIfEmpty(ctx context.Context, sum *Summary) error {

@@ -445,14 +445,24 @@ func TestPassWritesDownWhatItFound(t *testing.T) {
 			t.Errorf("counts_until: got %q, want half a TTL from now", got["counts_until"])
 		}
 		delete(got, "counts_until")
-		for _, field := range []string{"started_at", "finished_at"} {
+		if recent := got["recent"]; strings.Count(recent, `"holder":"test:1"`) != 2 {
+			t.Errorf("recent passes: got %s, want 2 of test:1", recent)
+		}
+		delete(got, "recent")
+		if took, err := strconv.Atoi(got["took_ms"]); err != nil || took < 0 || took > 60_000 {
+			t.Errorf("took_ms: got %q, want milliseconds", got["took_ms"])
+		}
+		delete(got, "took_ms")
+		for _, field := range []string{"started_at", "finished_at", "leading_since"} {
 			at, err := strconv.ParseInt(got[field], 10, 64)
 			if err != nil || at < from || at > e.now() {
 				t.Errorf("%s: got %q, want Unix seconds from %d on", field, got[field], from)
 			}
 			delete(got, field)
 		}
-		want := map[string]string{"passes": "2", "videos": "1", "viewers": "2", "evicted": "0", "errors": "0", "holder": "test:1"}
+		want := map[string]string{
+			"passes": "2", "videos": "1", "viewers": "2", "read": "0", "skipped": "1", "evicted": "0", "errors": "0", "holder": "test:1",
+		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("last pass (-want +got):\n%s", diff)
 		}
@@ -550,5 +560,26 @@ func TestSetWindowIsInForceFromTheNextPass(t *testing.T) {
 		e.agg.SetWindow(5 * time.Minute)
 		e.pass()
 		e.wantCounts(map[string]string{"10001": "1"})
+	})
+}
+
+// What is told by its length is not read, and what is gone is neither.
+func TestPassTellsWhatItReadAndSkipped(t *testing.T) {
+	onEach(t, func(t *testing.T, e *env) {
+		e.seed("small", map[string]int64{"a": 0, "gone": 700})
+		e.seed("gone", map[string]int64{"gone": 700})
+		e.seedMany("large", 600, 0)
+		want := func(pass string, read, skipped int64) {
+			t.Helper()
+			if sum := e.pass(); sum.Read != read || sum.Skipped != skipped {
+				t.Errorf("%s: got %d read and %d skipped, want %d and %d", pass, sum.Read, sum.Skipped, read, skipped)
+			}
+		}
+		want("the first pass", 3, 0)
+		want("a second", 0, 2)
+		e.seed("new", map[string]int64{"a": 0})
+		want("with a new video", 1, 2)
+		e.newWorker()
+		want("by a new worker", 3, 0)
 	})
 }

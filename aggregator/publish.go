@@ -92,6 +92,11 @@ func (s *sweep) check(ctx context.Context, batch []*reading) (again []*reading) 
 	}
 	s.evict(ctx, counted)
 	counted = slices.DeleteFunc(counted, func(r *reading) bool { return r.dropped })
+	for _, r := range counted {
+		if !r.gone {
+			s.sum.Skipped++
+		}
+	}
 	return s.publish(ctx, counted)
 }
 

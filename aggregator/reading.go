@@ -93,6 +93,9 @@ func (s *sweep) round(ctx context.Context, open []*reading) (unfinished []*readi
 			case r.dropped:
 			case r.whole:
 				finished = append(finished, r)
+				if !r.gone {
+					s.sum.Read++
+				}
 			default:
 				unfinished = append(unfinished, r)
 			}

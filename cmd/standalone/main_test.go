@@ -40,7 +40,7 @@ func TestStandalone(t *testing.T) {
 		t.Errorf("%s answered %s, want 1 viewer", viewers, got)
 	}
 	pass := string(p.Wait(t, `"viewers": 1`))
-	want := regexp.MustCompile(`pass complete\s+\{"videos": 1, "viewers": 1, "evicted": 0, "took": "` + number)
+	want := regexp.MustCompile(`pass complete\s+\{"videos": 1, "viewers": 1, "read": [01], "skipped": [01], "evicted": 0, "took": "` + number)
 	if !want.MatchString(pass) {
 		t.Errorf("a pass is logged as %q, want it to match %s", pass, want)
 	}

@@ -237,6 +237,8 @@ func (w *worker) pass(ctx context.Context, mayWrite func() bool) error {
 	fields := []zap.Field{
 		zap.Int64("videos", sum.Videos),
 		zap.Int64("viewers", sum.Viewers),
+		zap.Int64("read", sum.Read),
+		zap.Int64("skipped", sum.Skipped),
 		zap.Int64("evicted", sum.Evicted),
 		zap.Duration("took", sum.Took.Round(100*time.Microsecond)),
 	}
