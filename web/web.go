@@ -1,5 +1,5 @@
 // Package web is what browsers load: the script that counts viewers and shows
-// how many there are, and the demo. It is embedded in the programs.
+// how many there are, the demo, and the operator's page. It is embedded in the programs.
 package web
 
 //go:generate go test . -run TestBundles -update
@@ -23,11 +23,17 @@ var scripts embed.FS
 //go:embed demo
 var demo embed.FS
 
+//go:embed console
+var console embed.FS
+
 // Scripts returns handlers for the scripts that pages load, by path.
 func Scripts() map[string]http.Handler { return handlers(scripts, scriptHeaders) }
 
 // Demo returns handlers for the demo's pages, by path; its first page is "/{$}".
 func Demo() map[string]http.Handler { return handlers(demo, demoHeaders) }
+
+// Console returns handlers for the operator's page, by path.
+func Console() map[string]http.Handler { return handlers(console, consoleHeaders) }
 
 // Any page may load the scripts, also one that is isolated from other origins.
 var scriptHeaders = map[string]string{"Cross-Origin-Resource-Policy": "cross-origin"}
@@ -38,6 +44,18 @@ var demoHeaders = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
 	"Referrer-Policy": "no-referrer",
+}
+
+// The operator's page is as strict, and asked for again each time, so that it fits the
+// program that answers it.
+var consoleHeaders = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; " +
+		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+	"Referrer-Policy":              "no-referrer",
+	"X-Content-Type-Options":       "nosniff",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cache-Control":                "no-cache",
 }
 
 // handlers has one for each file. It panics where the embedded files are broken.
@@ -63,8 +81,11 @@ func handlers(files fs.FS, headers map[string]string) map[string]http.Handler {
 // pattern is the path of a file; that of a page, which ends in a slash, matches
 // no longer one.
 func pattern(name string) string {
-	if dir, page := strings.CutSuffix("/"+name, "demo/index.html"); page {
-		return dir + "{$}"
+	switch name {
+	case "demo/index.html":
+		return "/{$}"
+	case "console/index.html":
+		return "/console/{$}"
 	}
 	return "/" + name
 }
@@ -83,6 +104,7 @@ var types = map[string]string{
 	".js":   "text/javascript; charset=utf-8",
 	".mjs":  "text/javascript; charset=utf-8",
 	".svg":  "image/svg+xml",
+	".txt":  "text/plain; charset=utf-8",
 }
 
 func newFile(name string, content []byte, headers map[string]string) *file {
@@ -113,7 +135,9 @@ func (f *file) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.Set(key, value)
 	}
 	h.Add("Vary", "Accept-Encoding") // and what it varies by already
-	h.Set("Cache-Control", keepLatest)
+	if h.Get("Cache-Control") == "" {
+		h.Set("Cache-Control", keepLatest)
+	}
 	if r.URL.Query().Get("v") == f.version {
 		h.Set("Cache-Control", keepVersion)
 	}

@@ -36,6 +36,12 @@ func TestPaths(t *testing.T) {
 	}{
 		"scripts": {Scripts(), []string{"/adapters/iframe.mjs", "/adapters/preview.mjs", "/adapters/videojs.mjs", "/headcount.js", "/headcount.mjs"}},
 		"demo":    {Demo(), []string{"/demo/crowd.js", "/demo/demo.css", "/demo/demo.js", "/demo/icon.svg", "/demo/pictures.js", "/demo/text.js", "/{$}"}},
+		"console": {Console(), []string{
+			"/console/chart.js", "/console/console.css", "/console/console.js", "/console/dialogs.js", "/console/dom.js", "/console/figures.js",
+			"/console/format.js", "/console/icon.svg", "/console/markdown.js", "/console/tables.js", "/console/text.js",
+			"/console/uplot/LICENSE.txt", "/console/uplot/VERSION.txt", "/console/uplot/uPlot.iife.min.js", "/console/uplot/uPlot.min.css",
+			"/console/warnings.js", "/console/{$}",
+		}},
 	} {
 		if diff := cmp.Diff(test.want, slices.Sorted(maps.Keys(test.files))); diff != "" {
 			t.Errorf("paths of %s (-want +got):\n%s", name, diff)
@@ -123,15 +129,48 @@ func expand(t *testing.T, data []byte) []byte {
 	return got
 }
 
-func TestDemoPolicy(t *testing.T) {
+func TestPolicies(t *testing.T) {
 	t.Parallel()
-	page := ask(t, Demo()["/{$}"], "/")
-	policy := page.Header().Get("Content-Security-Policy")
-	if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
-		t.Errorf("Content-Security-Policy = %q, want nothing but the server's own files", policy)
+	for path, h := range map[string]http.Handler{"/": Demo()["/{$}"], "/console/": Console()["/console/{$}"]} {
+		page := ask(t, h, path)
+		policy := page.Header().Get("Content-Security-Policy")
+		if !strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") || strings.Contains(policy, "http") {
+			t.Errorf("%s: Content-Security-Policy = %q, want nothing but the server's own files", path, policy)
+		}
+		if body := page.Body.String(); strings.Contains(body, "://") || strings.Contains(body, "style=") {
+			t.Errorf("%s: the page names another place, or has inline style", path)
+		}
 	}
-	if body := page.Body.String(); strings.Contains(body, "://") || strings.Contains(body, "style=") {
-		t.Error("the page names another place, or has inline style")
+}
+
+// The operator's page fits the program that serves it: after an update, no part of the old one is used.
+func TestConsoleIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	for path, file := range Console() {
+		got := ask(t, file, strings.TrimSuffix(path, "{$}"))
+		if cache := got.Header().Get("Cache-Control"); cache != "no-cache" {
+			t.Errorf("%s: Cache-Control = %q, want no-cache", path, cache)
+		}
+		if again := ask(t, file, path, "If-None-Match", got.Header().Get("ETag")); again.Code != http.StatusNotModified {
+			t.Errorf("%s: asked with its ETag: %d, want 304", path, again.Code)
+		}
+	}
+}
+
+// What others have made is as they published it, and says under which terms.
+func TestVendoredChart(t *testing.T) {
+	t.Parallel()
+	version, err := os.ReadFile("console/uplot/VERSION.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	script, err := os.ReadFile("console/uplot/uPlot.iife.min.js")
+	if err != nil {
+		t.Fatal(err)
+	}
+	number := strings.Fields(string(version))[1]
+	if !strings.HasPrefix(string(script), "/*! https://github.com/leeoniya/uPlot (v"+strings.TrimSuffix(number, ",")+") */") {
+		t.Errorf("uPlot begins with %.60q, want version %s", script, number)
 	}
 }
 

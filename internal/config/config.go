@@ -283,8 +283,8 @@ func changed(a, b Config) []string {
 	return names
 }
 
-// short prints d as people write it: 10m, not 10m0s.
-func short(d time.Duration) string {
+// Short prints d as people write it: 10m, not 10m0s.
+func Short(d time.Duration) string {
 	s := d.String()
 	if strings.HasSuffix(s, "m0s") {
 		s = strings.TrimSuffix(s, "0s")

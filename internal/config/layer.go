@@ -85,7 +85,7 @@ func split(text string) []string {
 func text(value any) string {
 	switch v := value.(type) {
 	case time.Duration:
-		return short(v)
+		return Short(v)
 	case []string:
 		return strings.Join(v, ",")
 	default:

@@ -190,7 +190,7 @@ func render(c Config) string {
 // yamlValue writes a value on one line; JSON is YAML.
 func yamlValue(value any) string {
 	if d, ok := value.(time.Duration); ok {
-		return short(d)
+		return Short(d)
 	}
 	text, err := json.Marshal(value)
 	if err != nil {

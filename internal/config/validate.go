@@ -129,19 +129,19 @@ func (c Config) checkStats(r *report) {
 }
 
 func (c Config) checkRelations(r *report) {
-	window, interval, beat := short(c.Window), short(c.Worker.Interval), c.Recorder.BeatAfter
+	window, interval, beat := Short(c.Window), Short(c.Worker.Interval), c.Recorder.BeatAfter
 	r.relate(c.KeyTTL >= c.Window+c.Window/2, "key_ttl", "window",
-		"key_ttl %s is less than 1.5 x window %s", short(c.KeyTTL), window)
+		"key_ttl %s is less than 1.5 x window %s", Short(c.KeyTTL), window)
 	r.relate(c.CountTTL > c.Window, "count_ttl", "window",
-		"count_ttl %s is not more than window %s", short(c.CountTTL), window)
+		"count_ttl %s is not more than window %s", Short(c.CountTTL), window)
 	r.relate(c.CountTTL > c.Worker.Interval, "count_ttl", "worker.interval",
-		"count_ttl %s is not more than worker.interval %s", short(c.CountTTL), interval)
+		"count_ttl %s is not more than worker.interval %s", Short(c.CountTTL), interval)
 	r.relate(c.Stats.History == 0 || c.Stats.History > c.Worker.Interval, "stats.history", "worker.interval",
-		"stats.history %s is not more than worker.interval %s", short(c.Stats.History), interval)
+		"stats.history %s is not more than worker.interval %s", Short(c.Stats.History), interval)
 	r.relate(2*beat <= c.Window, "recorder.beat_after", "window",
-		"recorder.beat_after %s is more than half of window %s: one lost beat would drop a viewer", short(beat), window)
+		"recorder.beat_after %s is more than half of window %s: one lost beat would drop a viewer", Short(beat), window)
 	r.relate(c.Redis.Timeout < c.Lease.TTL, "redis.timeout", "lease.ttl",
-		"redis.timeout %s is not less than lease.ttl %s", short(c.Redis.Timeout), short(c.Lease.TTL))
+		"redis.timeout %s is not less than lease.ttl %s", Short(c.Redis.Timeout), Short(c.Lease.TTL))
 	r.relate(!sameAddress(c.Recorder.Listen, c.Recorder.AdminListen), "recorder.listen", "recorder.admin_listen",
 		"recorder.listen %s and recorder.admin_listen %s are one address", quote(c.Recorder.Listen), quote(c.Recorder.AdminListen))
 	r.relate(c.Redis.Mode != "single" || len(c.Redis.Addrs) == 1, "redis.mode", "redis.addrs",
@@ -188,9 +188,9 @@ func (r *report) relate(ok bool, a, b, format string, args ...any) {
 
 func (r *report) between(key string, d, least, most time.Duration) {
 	if d < least {
-		r.refuse(key, "%s is less than %s", short(d), short(least))
+		r.refuse(key, "%s is less than %s", Short(d), Short(least))
 	} else if d > most {
-		r.refuse(key, "%s is more than %s", short(d), short(most))
+		r.refuse(key, "%s is more than %s", Short(d), Short(most))
 	}
 }
 
@@ -205,7 +205,7 @@ func (r *report) number(key string, n, least, most int) {
 // seconds checks a duration that Redis or a player is told in whole seconds.
 func (r *report) seconds(key string, d, most time.Duration) {
 	if d%time.Second != 0 {
-		r.refuse(key, "%s is not in whole seconds", short(d))
+		r.refuse(key, "%s is not in whole seconds", Short(d))
 		return
 	}
 	r.between(key, d, time.Second, most)

@@ -130,8 +130,8 @@ func TestShort(t *testing.T) {
 		90 * time.Second: "1m30s", time.Hour: "1h", 10 * time.Hour: "10h", 90 * time.Minute: "1h30m",
 		time.Hour + time.Second: "1h0m1s", -10 * time.Minute: "-10m",
 	} {
-		if got := short(d); got != want {
-			t.Errorf("short(%d) = %q, want %q", d, got, want)
+		if got := Short(d); got != want {
+			t.Errorf("Short(%d) = %q, want %q", d, got, want)
 		}
 	}
 }

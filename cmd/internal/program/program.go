@@ -24,6 +24,8 @@ import (
 
 // Program is a program that has started.
 type Program struct {
+	Name    string // "recorder"
+	Version string
 	Config  *config.Source
 	Log     *zap.Logger
 	Metrics *prometheus.Registry
@@ -61,7 +63,7 @@ func Start(o config.Options) (*Program, error) {
 	}
 	log.Info("starting", zap.String("program", o.Program), zap.String("version", o.Version),
 		zap.String("redis_mode", c.Redis.Mode), zap.Strings("redis_addrs", c.Redis.Addrs), zap.String("prefix", c.Prefix))
-	return &Program{Config: source, Log: log, Metrics: metrics, level: level, tls: encryption}, nil
+	return &Program{Name: o.Program, Version: o.Version, Config: source, Log: log, Metrics: metrics, level: level, tls: encryption}, nil
 }
 
 func redisTLS(c config.Redis) (*tls.Config, error) {

@@ -14,6 +14,7 @@ import (
 
 	"headcount/aggregator"
 	"headcount/api"
+	"headcount/cmd/internal/admin"
 	"headcount/cmd/internal/program"
 	"headcount/internal/clientip"
 	"headcount/internal/config"
@@ -90,13 +91,18 @@ func Service(ctx context.Context, p *program.Program) error {
 		Registerer:  p.Metrics,
 	})
 	ready := ops.NewReadiness(map[string]ops.Check{"redis": program.RedisCheck(plays)})
+	handler, err := admin.New(p, ready)
+	if err != nil {
+		return err
+	}
+	defer handler.Close()
 	return ops.Serve(ctx, p.Log, ready,
 		p.Server(ops.Server{
 			Name: "public", Addr: c.Recorder.Listen, Handler: public,
 			MaxConnections: c.Recorder.MaxConnections, Registerer: p.Metrics,
 			Drain: c.Recorder.Drain, WriteTimeout: writeTimeout,
 		}),
-		p.Server(ops.Server{Name: "admin", Addr: c.Recorder.AdminListen, Handler: ops.AdminHandler(p.Metrics, ready)}),
+		p.Server(ops.Server{Name: "admin", Addr: c.Recorder.AdminListen, Handler: handler}),
 	)
 }
 

@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"headcount/aggregator"
+	"headcount/cmd/internal/admin"
 	"headcount/cmd/internal/program"
 	"headcount/internal/config"
 	"headcount/internal/ops"
@@ -77,13 +78,18 @@ func Service(ctx context.Context, p *program.Program) error {
 		"redis": program.RedisCheck(d.redis),
 		"lease": w.leaseState,
 	})
+	handler, err := admin.New(p, ready)
+	if err != nil {
+		return err
+	}
+	defer handler.Close()
 	running, ctx := errgroup.WithContext(ctx)
 	running.Go(func() error { return w.lead(ctx) })
 	running.Go(func() error {
 		return ops.Serve(ctx, p.Log, ready, p.Server(ops.Server{
 			Name:    "admin",
 			Addr:    p.Config.Config().Worker.AdminListen,
-			Handler: ops.AdminHandler(p.Metrics, ready),
+			Handler: handler,
 		}))
 	})
 	return running.Wait()

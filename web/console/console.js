@@ -1,0 +1,72 @@
+import { Chart } from './chart.js'
+import { listen, refreshVideo } from './dialogs.js'
+import { $, put } from './dom.js'
+import { show, showHistory, showPeaks, showPlays, showViewers } from './figures.js'
+import { timeOf } from './format.js'
+import { showLeader, showPasses, showRates, showRedis, showSettings, showTop } from './tables.js'
+import { text, translate } from './text.js'
+import { showWarnings } from './warnings.js'
+
+const every = 2000 // milliseconds
+const day = 24 * 3600 * 1000
+
+let chart
+let updated = 0 // when, by this machine's clock
+const points = { at: [], viewers: [] } // all that this page was told of the history
+
+// remember adds the points that are new, and drops what is too old.
+const remember = ({ at, viewers }) => {
+  points.at.push(...at)
+  points.viewers.push(...viewers)
+  const old = points.at.findIndex((ms) => ms > points.at.at(-1) - day)
+  points.at.splice(0, old)
+  points.viewers.splice(0, old)
+}
+
+const showAll = (data) => {
+  const clock = data.now ?? Date.now()
+  put($('program'), `${data.program} ${data.version}`)
+  showWarnings(data.warnings)
+  showViewers('viewers', data.viewers, clock)
+  show('videos', { value: data.viewers.videos })
+  show('online', data.online)
+  show('uniques', data.uniques)
+  showPeaks('peak', data.peaks)
+  showPlays('plays', data.plays)
+  if (data.history.value) remember(data.history.value)
+  showHistory(chart, points.at.length ? { value: points } : data.history, data.interval_ms, text.chartEmpty)
+  showTop(data.top)
+  showLeader(data.leader, clock)
+  showPasses(data.passes)
+  showRates(data.rates)
+  showRedis(data.redis)
+  showSettings(data.settings)
+}
+
+const refresh = async () => {
+  const answer = await fetch(`/console/data?since=${points.at.at(-1) ?? 0}`, { signal: AbortSignal.timeout(10000) })
+  if (!answer.ok) throw new Error(answer.status)
+  const data = await answer.json()
+  showAll(data)
+  await refreshVideo(data.interval_ms)
+}
+
+const poll = async () => {
+  if (!document.hidden) {
+    try {
+      await refresh()
+      updated = Date.now()
+      put($('updated'), text.updated(timeOf(updated)))
+      $('offline').hidden = true
+    } catch {
+      put($('offline'), text.offline(updated && timeOf(updated)))
+      $('offline').hidden = false
+    }
+  }
+  setTimeout(poll, every)
+}
+
+translate()
+chart = new Chart($('chart'), $('chart-name').textContent)
+listen()
+poll()

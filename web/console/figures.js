@@ -1,0 +1,39 @@
+import { $, put } from './dom.js'
+import { ago, dateOf, number } from './format.js'
+import { text } from './text.js'
+
+// show puts a figure, {value}, {off} or {failed}, into an element, as write writes it.
+export const show = (id, figure, write = number) => {
+  const known = figure?.value != null
+  put($(id), known ? write(figure.value) : figure?.off ? text.off : text.unknown)
+  $(id).classList.toggle('unknown', !known)
+}
+
+const note = (id, said) => put($(id), said ?? '')
+
+export const showViewers = (id, { now, as_of: asOf }, clock) => {
+  show(id, { value: now })
+  note(`${id}-note`, asOf == null ? text.asOfUnknown : text.asOf(ago(clock - asOf)))
+}
+
+export const showPeaks = (id, figure) => {
+  show(id, figure, ({ today }) => number(today))
+  const { today_at: at, ever } = figure.value ?? {}
+  note(`${id}-note`, ever && (at ? text.peakNote(dateOf(at), number(ever)) : text.everNote(number(ever))))
+}
+
+export const showPlays = (id, figure) => {
+  show(id, figure, ({ day }) => number(day))
+  note(`${id}-note`, figure.value && text.playsNote(number(figure.value.total)))
+}
+
+// gapOf is how far two passes are apart that are not next to each other, in milliseconds.
+export const gapOf = (interval) => 4 * Math.max(interval, 30000)
+
+// showHistory draws a history, or says why there is none.
+export const showHistory = (chart, figure, interval, empty) => {
+  if (figure.off) chart.say(text.chartOff)
+  else if (figure.failed) chart.say(text.chartUnknown)
+  else if (!figure.value.at.length) chart.say(empty)
+  else chart.show(figure.value, gapOf(interval))
+}
