@@ -55,6 +55,13 @@ func everything(t *testing.T, seed redis.UniversalClient, prefix string, env []s
 	} {
 		check(path, programtest.Get(t, base+path), http.StatusOK, want)
 	}
+	for _, path := range []string{"/console/data", "/console/video?id=a"} {
+		got := programtest.Get(t, admin+path)
+		check(path, got, http.StatusOK, `"uniques":{"value":`)
+		if strings.Contains(got.Body, `"failed":`) {
+			wrong = append(wrong, fmt.Sprintf("%s = %v, want nothing that failed", path, got))
+		}
+	}
 	return wrong
 }
 

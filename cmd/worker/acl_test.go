@@ -39,7 +39,9 @@ func everything(t *testing.T, seed redis.UniversalClient, servers []*redis.Clien
 	leader := programtest.Start(t, run, append(slices.Clone(env), "HEADCOUNT_WORKER_INTERVAL=100ms", "HEADCOUNT_LOG_LEVEL=debug"))
 	leader.Wait(t, "when it is full") // Redis was asked what it does then, whatever it said
 	until("a complete pass", func() bool { return strings.Contains(leader.Output(), passComplete) })
-	programtest.Get(t, leader.URL(t, "admin")+"/readyz")
+	for _, path := range []string{"/readyz", "/console/data", "/console/video?id=small"} {
+		programtest.Get(t, leader.URL(t, "admin")+path)
+	}
 	once() // the lease is held
 	each(func(s *redis.Client) error { return s.ConfigSet(t.Context(), "maxmemory", "1").Err() })
 	once() // and nobody can tell

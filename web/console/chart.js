@@ -49,6 +49,7 @@ export class Chart {
     this.#plot?.destroy()
     this.#element.textContent = ''
     this.#plot = new uPlot(this.#options(), this.#data, this.#element)
+    this.#element.querySelector('.u-legend').ariaHidden = 'true' // it follows the mouse
   }
 
   #resize() {

@@ -24,10 +24,9 @@ const remember = ({ at, viewers }) => {
 }
 
 const showAll = (data) => {
-  const clock = data.now ?? Date.now()
   put($('program'), `${data.program} ${data.version}`)
   showWarnings(data.warnings)
-  showViewers('viewers', data.viewers, clock)
+  showViewers('viewers', data.viewers, data.now)
   show('videos', { value: data.viewers.videos })
   show('online', data.online)
   show('uniques', data.uniques)
@@ -36,7 +35,7 @@ const showAll = (data) => {
   if (data.history.value) remember(data.history.value)
   showHistory(chart, points.at.length ? { value: points } : data.history, data.interval_ms, text.chartEmpty)
   showTop(data.top)
-  showLeader(data.leader, clock)
+  showLeader(data.leader, data.passes, data.now)
   showPasses(data.passes)
   showRates(data.rates)
   showRedis(data.redis)

@@ -9,11 +9,11 @@ export const show = (id, figure, write = number) => {
   $(id).classList.toggle('unknown', !known)
 }
 
-const note = (id, said) => put($(id), said ?? '')
+const note = (id, said) => put($(id), said || '')
 
 export const showViewers = (id, { now, as_of: asOf }, clock) => {
   show(id, { value: now })
-  note(`${id}-note`, asOf == null ? text.asOfUnknown : text.asOf(ago(clock - asOf)))
+  note(`${id}-note`, asOf != null ? text.asOf(ago(clock - asOf)) : clock != null && text.asOfUnknown)
 }
 
 export const showPeaks = (id, figure) => {
@@ -27,8 +27,9 @@ export const showPlays = (id, figure) => {
   note(`${id}-note`, figure.value && text.playsNote(number(figure.value.total)))
 }
 
-// gapOf is how far two passes are apart that are not next to each other, in milliseconds.
-export const gapOf = (interval) => 4 * Math.max(interval, 30000)
+// gapOf is how far two points may be apart for a line between them, in milliseconds: a few
+// intervals, or those of another time.
+export const gapOf = (interval) => Math.max(4 * interval, 600000)
 
 // showHistory draws a history, or says why there is none.
 export const showHistory = (chart, figure, interval, empty) => {

@@ -35,7 +35,8 @@ export const showTop = (figure) => {
   if (focused.isConnected && focused != document.activeElement) focused.focus()
 }
 
-export const showLeader = ({ holder, since, held }, now) => {
+export const showLeader = ({ holder, since, held }, { failed }, now) => {
+  if (failed || now == null) return put($('leader'), text.leaderUnknown)
   const leads = holder && (held == false ? text.ledLast(holder) : text.leads(holder, dateOf(since), ago(now - since)))
   put($('leader'), leads || text.nobodyLed)
 }

@@ -11,7 +11,8 @@ const en = {
   playsNote: (total) => `${total} in all`,
   leads: (holder, since, age) => `${holder} has led since ${since} (${age}).`,
   ledLast: (holder) => `Nobody leads now. The last pass was made by ${holder}.`,
-  nobodyLed: 'No pass is known.',
+  nobodyLed: 'There has been no pass yet.',
+  leaderUnknown: 'Passes cannot be read now.',
   whatToDo: 'What to do',
   aboutWarning: (warning) => `What to do: ${warning}`,
   topOff: 'The list is switched off (stats.top).',
@@ -101,6 +102,7 @@ const zh = {
   leads: (holder, since, age) => `${holder} 自 ${since} 起主持统计（已 ${age}）。`,
   ledLast: (holder) => `现在没有进程主持统计。最近一轮由 ${holder} 完成。`,
   nobodyLed: '还没有任何一轮统计。',
+  leaderUnknown: '现在无法读取统计记录。',
   whatToDo: '怎么办',
   aboutWarning: (warning) => `怎么办：${warning}`,
   topOff: '排行已关闭（stats.top）。',
@@ -146,6 +148,7 @@ const zh = {
 
 const chinese = /^zh/i.test(navigator.language)
 
+export const words = { en, zh }
 export const language = chinese ? 'zh-CN' : 'en'
 export const text = chinese ? zh : en
 
