@@ -44,7 +44,6 @@ func startBoard(t *testing.T) *board {
 	env := programtest.Env(b.redis.Addr(), "video", "HEADCOUNT_WORKER_INTERVAL=1s", "HEADCOUNT_REDIS_TIMEOUT=1s", "HEADCOUNT_RECORDER_BEAT_AFTER=5m")
 	b.recorder = programtest.Exec(t, programtest.Build(t, "recorder"), env)
 	b.public, b.console = b.recorder.URL(t, "public"), b.recorder.URL(t, "admin")+"/console/"
-	b.workers = programtest.Exec(t, programtest.Build(t, "worker"), env).URL(t, "admin") + "/console/"
 	for i := range boardVideos {
 		id := fmt.Sprintf("course-%d/lesson-%02d", 101+i%5, i+1)
 		if i == oddPlace-1 {
@@ -52,6 +51,7 @@ func startBoard(t *testing.T) *board {
 		}
 		b.play(t, id, boardOnline/(i+1))
 	}
+	b.workers = programtest.Exec(t, programtest.Build(t, "worker"), env).URL(t, "admin") + "/console/"
 	return b
 }
 
