@@ -49,7 +49,10 @@ func (s *scenario) newSite(rdb redis.UniversalClient, addr string, env ...string
 	return &site{
 		redis:    rdb,
 		keys:     keys.New(prefix),
-		judge:    judge{prefix: prefix, window: window, keyTTL: keyTTL, countTTL: countTTL},
+		judge: judge{
+			prefix: prefix, window: window, keyTTL: keyTTL, countTTL: countTTL,
+			known: func(key string) bool { return strings.HasPrefix(key, prefix+":stats:") },
+		},
 		ledger:   newLedger(),
 		balancer: &balancer{},
 		binaries: binaries{built.path(s, "recorder"), built.path(s, "worker")},

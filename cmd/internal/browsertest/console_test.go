@@ -15,8 +15,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/redis/go-redis/v9"
 
-	"headcount/cmd/internal/programtest"
 	"headcount/internal/keys"
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 
