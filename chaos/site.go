@@ -47,8 +47,8 @@ func (s *scenario) newSite(rdb redis.UniversalClient, addr string, env ...string
 	s.Helper()
 	prefix := redistest.Prefix(s)
 	return &site{
-		redis:    rdb,
-		keys:     keys.New(prefix),
+		redis: rdb,
+		keys:  keys.New(prefix),
 		judge: judge{
 			prefix: prefix, window: window, keyTTL: keyTTL, countTTL: countTTL,
 			known: func(key string) bool { return strings.HasPrefix(key, prefix+":stats:") },

@@ -66,12 +66,15 @@ func TestRecord(t *testing.T) {
 func TestFields(t *testing.T) {
 	t.Parallel()
 	rdb, key := redistest.Shared(t).Client(), redistest.Prefix(t)
-	write(t, rdb, key, pass(1000, "a:1", 0), pass(1030, "a:1", 7))
+	complete, partial := pass(1000, "a:1", 0), pass(1030, "a:1", 7)
+	complete.CountsUntil, partial.CountsUntil = 1360, 1390
+	write(t, rdb, key, complete, partial)
 	got := rdb.HGetAll(t.Context(), key).Val()
 	delete(got, "recent")
 	want := map[string]string{
 		"passes": "2", "started_at": "1030", "finished_at": "1001", "took_ms": "1200", "videos": "2", "viewers": "5", "read": "3",
 		"skipped": "4", "evicted": "6", "errors": "7", "holder": "a:1", "leading_since": "1000",
+		"counts_until": "1360",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("fields (-want +got):\n%s", diff)
