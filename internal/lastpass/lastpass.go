@@ -5,7 +5,6 @@ package lastpass
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -104,9 +103,6 @@ func read(ctx context.Context, rdb redis.UniversalClient, key string) (r Record,
 	values, err := rdb.HMGet(ctx, key, fieldPasses, fieldFinishedAt, fieldLeadingSince, fieldHolder, fieldRecent).Result()
 	if err != nil {
 		return Record{}, "", err
-	}
-	if len(values) != 5 {
-		return Record{}, "", errors.New("Redis answered with another number of fields")
 	}
 	text := func(i int) string { s, _ := values[i].(string); return s }
 	r.Passes = number(text(0))
