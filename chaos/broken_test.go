@@ -14,7 +14,7 @@ var faults = map[string]struct {
 	short                   bool // is tried in the short form too; each takes a build
 }{
 	"a recorder that acknowledges some plays without writing them": {
-		file: "recorder/commit.go",
+		file: "recorder/group.go",
 		text: "\t\tif q.ctx.Err() != nil {\n\t\t\tq.finish(0, context.Cause(q.ctx))\n",
 		replacement: "\t\tif n := len(q.viewer); q.kind == play && q.viewer[n-1] == '7' {\n\t\t\tq.finish(time.Now().Unix(), nil)\n\t\t\tcontinue\n\t\t}\n" +
 			"\t\tif q.ctx.Err() != nil {\n\t\t\tq.finish(0, context.Cause(q.ctx))\n",
@@ -22,7 +22,7 @@ var faults = map[string]struct {
 		short: true,
 	},
 	"a recorder that acknowledges some leaves without writing them": {
-		file:        "recorder/commit.go",
+		file:        "recorder/group.go",
 		text:        "\t\tif q.ctx.Err() != nil {\n\t\t\tq.finish(0, context.Cause(q.ctx))\n",
 		replacement: "\t\tif q.kind == leave || q.ctx.Err() != nil {\n\t\t\tq.finish(0, context.Cause(q.ctx))\n",
 		want:        stayed,
@@ -54,7 +54,7 @@ func TestBrokenPrograms(t *testing.T) {
 			broken := overlay(t, fault.file, fault.text, fault.replacement)
 			server := redistest.Start(t)
 			site := s.newSite(server.Client(), server.Addr())
-			if fault.file == "recorder/commit.go" {
+			if fault.file == "recorder/group.go" {
 				site.binaries.recorder = built.path(t, "recorder", broken)
 			} else {
 				site.binaries.worker = built.path(t, "worker", broken)

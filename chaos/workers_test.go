@@ -184,7 +184,7 @@ func (l *passLog) tap(data []byte) {
 	switch {
 	case bytes.Contains(data, []byte(onWire("keyspace"))): // with its first question
 		l.begun = time.Now()
-	case bytes.Contains(data, []byte(onWire("holder"))): // with its last words
+	case bytes.Contains(data, []byte(onWire("started_at"))): // with its last words
 		l.passes = append(l.passes, span{l.begun, time.Now()})
 	}
 }
