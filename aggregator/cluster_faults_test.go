@@ -154,7 +154,7 @@ func TestPassWhenAReplicaTakesOver(t *testing.T) {
 	e := newClusterEnv(t, c)
 	e.seedFault()
 	for _, s := range c.Masters() { // every write is with the replica, too
-		must(t, s.Client().Do(t.Context(), "WAIT", 1, 10_000).Err())
+		replicated(t, s.Client())
 	}
 	dead := c.Masters()[1]
 	e.onceReading(func() {

@@ -36,7 +36,7 @@ func TestPassWhenSentinelReplacesTheMaster(t *testing.T) {
 		t.Errorf("before: got %d viewers, %d evicted; want %d, 0", sum.Viewers, sum.Evicted, 3*faultVideos+2)
 	}
 	e.seedVideos(faultVideos, map[string]int64{"d": 0})
-	must(t, s.Master().Client().Do(t.Context(), "WAIT", 1, 10_000).Err())
+	replicated(t, s.Master().Client())
 	e.onceReading(func() { s.Master().Kill(t) })
 
 	sum, err := e.agg.Pass(t.Context())
@@ -64,7 +64,7 @@ func TestPassIsPartialWhenAnotherServerTakesOver(t *testing.T) {
 	e := newSentinelEnv(t, s)
 	const videos = 3000 // several SCANs long
 	e.seedVideos(videos, map[string]int64{"a": 0})
-	must(t, s.Master().Client().Do(t.Context(), "WAIT", 1, 10_000).Err())
+	replicated(t, s.Master().Client())
 	replica := runID(t, s.Replica().Client())
 	failover := once(func() {
 		s.Failover(t)
@@ -95,4 +95,18 @@ func runID(t *testing.T, rdb redis.UniversalClient) string {
 	_, rest, _ := strings.Cut(info, "\nrun_id:")
 	id, _, _ := strings.Cut(rest, "\r\n")
 	return id
+}
+
+// replicated waits until a replica has all that the master has. WAIT waits for
+// what its own connection has seen, so another command goes before it.
+func replicated(t *testing.T, master *redis.Client) {
+	t.Helper()
+	pipe := master.Pipeline()
+	pipe.Ping(t.Context())
+	replicas := pipe.Do(t.Context(), "WAIT", 1, 10_000)
+	_, err := pipe.Exec(t.Context())
+	must(t, err)
+	if n, err := replicas.Int(); err != nil || n < 1 {
+		t.Fatalf("%d replicas have all that the master has (%v), want one", n, err)
+	}
 }
