@@ -47,6 +47,8 @@ func (a *api) plays(w http.ResponseWriter, r *http.Request) error {
 	default:
 		return errTooManyBatches
 	}
+	r, cancel := a.inTime(r)
+	defer cancel()
 	recordedAt, errs := a.playAll(r, body)
 	answer := playsAnswer{RecordedAt: recordedAt, BeatAfter: a.beatAfter(), Errors: []playError{}}
 	var failed error

@@ -194,15 +194,25 @@ func (a *api) serve(m methods) http.Handler {
 			newProblem(http.StatusMethodNotAllowed, "allowed here: "+allow).write(w)
 			return
 		}
-		if a.Timeout > 0 {
-			ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
+		if r.Method != http.MethodPost { // whose handlers read the body first
+			var cancel context.CancelFunc
+			r, cancel = a.inTime(r)
 			defer cancel()
-			r = r.WithContext(ctx)
 		}
 		if err := handle(w, r); err != nil {
 			a.problemFor(err).write(w)
 		}
 	})
+}
+
+// inTime has the work on a request end by the deadline, which begins now. A body has
+// had the server's own time to arrive: a slow client is no slow Redis.
+func (a *api) inTime(r *http.Request) (*http.Request, context.CancelFunc) {
+	if a.Timeout <= 0 {
+		return r, func() {}
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), a.Timeout)
+	return r.WithContext(ctx), cancel
 }
 
 // allow lists the methods for the Allow header.

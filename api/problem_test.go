@@ -4,10 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"headcount/api"
@@ -86,6 +89,35 @@ func TestTimeout(t *testing.T) {
 			t.Errorf("%s: status = %d, want 503", route, res.status)
 		}
 	}
+}
+
+// The deadline is for Redis, not for a client whose body takes its time.
+func TestSlowBody(t *testing.T) {
+	t.Parallel()
+	for route, req := range requests {
+		if req[0] != http.MethodPost {
+			continue
+		}
+		synctest.Test(t, func(t *testing.T) {
+			store := newStore()
+			store.hook = func(ctx context.Context) error { return ctx.Err() }
+			o := options(store)
+			o.Timeout = time.Second
+			body := iotest.OneByteReader(slowReader{strings.NewReader(req[2])})
+			res := serve(api.Handler(o), httptest.NewRequestWithContext(t.Context(), req[0], req[1], body))
+			if res.status != http.StatusOK && res.status != http.StatusNoContent {
+				t.Errorf("%s: status = %d (%s), want what a quick body gets", route, res.status, res.body)
+			}
+		})
+	}
+}
+
+// slowReader takes a second for each reading.
+type slowReader struct{ io.Reader }
+
+func (r slowReader) Read(p []byte) (int, error) {
+	<-time.After(time.Second)
+	return r.Reader.Read(p)
 }
 
 func TestClientGoneWhileWriting(t *testing.T) {

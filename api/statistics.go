@@ -110,6 +110,8 @@ func (a *api) online(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	r, cancel := a.inTime(r)
+	defer cancel()
 	viewerID, err := a.visitor(r, body)
 	if err != nil {
 		return err
@@ -126,6 +128,8 @@ func (a *api) offline(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	r, cancel := a.inTime(r)
+	defer cancel()
 	viewerID, err := a.visitor(r, body)
 	if err != nil {
 		return err

@@ -17,6 +17,8 @@ func (a *api) play(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	r, cancel := a.inTime(r)
+	defer cancel()
 	videoID := r.PathValue("video_id")
 	viewerID, err := a.viewer(r, videoID, body)
 	if err != nil {
@@ -41,6 +43,8 @@ func (a *api) leave(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	r, cancel := a.inTime(r)
+	defer cancel()
 	videoID := r.PathValue("video_id")
 	viewerID, err := a.viewer(r, videoID, body)
 	if err != nil {
