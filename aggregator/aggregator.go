@@ -233,8 +233,8 @@ func (a *Aggregator) warnIfEmpty(ctx context.Context, sum *Summary) error {
 	return nil
 }
 
-// knownHere reports whether recorders have written under the prefix of late, so
-// that it is the right one though nobody is watching now.
+// knownHere reports whether recorders have counted plays under the prefix, so that
+// it is the right one though nobody is watching now.
 func (a *Aggregator) knownHere(ctx context.Context) bool {
 	plays, err := a.rdb.HLen(ctx, a.o.Keys.Plays("")).Result()
 	return err == nil && plays > 0

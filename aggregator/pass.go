@@ -65,7 +65,7 @@ func (a *Aggregator) begin(ctx context.Context) (*pass, []*sweep, error) {
 		if s.met {
 			sweeps = append(sweeps, s)
 		} else {
-			p.down.add(address(s.node))
+			p.down.add(redisclient.Address(s.node))
 		}
 	}
 	if len(sweeps) > 0 {
@@ -151,16 +151,7 @@ func (s *sweep) meet(ctx context.Context) error {
 // identity tells servers apart, and one from itself before a restart: behind
 // Sentinel, all have one address. It takes INFO server.
 func identity(node redis.UniversalClient, info string) string {
-	_, rest, _ := strings.Cut(info, "\nrun_id:")
-	runID, _, _ := strings.Cut(rest, "\r\n")
-	return address(node) + " " + runID
-}
-
-func address(node redis.UniversalClient) string {
-	if client, ok := node.(*redis.Client); ok {
-		return client.Options().Addr
-	}
-	return ""
+	return redisclient.Address(node) + " " + redisclient.InfoField(info, "run_id")
 }
 
 // allHaveTTL reads a database's line of INFO keyspace: "db0:keys=10,expires=10,avg_ttl=0".
@@ -183,7 +174,7 @@ func sideBySide(sweeps []*sweep, fn func(*sweep) error) error {
 					errs[i] = fmt.Errorf("aggregator: panic: %v\n%s", p, debug.Stack())
 				}
 				if errs[i] != nil && len(sweeps) > 1 {
-					errs[i] = fmt.Errorf("master %s: %w", address(s.node), errs[i])
+					errs[i] = fmt.Errorf("master %s: %w", redisclient.Address(s.node), errs[i])
 				}
 				if errs[i] != nil && s.sum.Errors == 0 {
 					s.sum.Errors = 1

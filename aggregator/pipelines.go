@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"headcount/internal/redisclient"
 )
 
 // pipelines are commands that go out together, by the client that sends them.
@@ -103,7 +105,7 @@ func masterOf(ctx context.Context, rdb redis.UniversalClient, key string) string
 	if err != nil {
 		return ""
 	}
-	return address(node)
+	return redisclient.Address(node)
 }
 
 // reachable gives up the videos that have a key out of reach, and returns the others.

@@ -133,8 +133,11 @@ func (s *sweep) publish(ctx context.Context, finished []*reading) (again []*read
 			again = append(again, &reading{video: r.video, key: r.key, sight: sight{index: r.index, fingerprint: r.fingerprint}})
 		}
 	}
-	if s.beforeWrites(); s.observer != nil && len(found) > 0 && ctx.Err() == nil {
-		s.observer.Counted(ctx, found)
+	if s.observer != nil && len(found) > 0 {
+		s.beforeWrites()
+		if ctx.Err() == nil {
+			s.observer.Counted(ctx, found)
+		}
 	}
 	return again
 }

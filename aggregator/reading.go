@@ -124,7 +124,7 @@ func (s *sweep) read(ctx context.Context, batch []*reading) {
 	}
 	s.askCounts(ctx, pipe, untold)
 	var now *redis.TimeCmd
-	if !s.down.is(address(s.node)) {
+	if !s.down.is(redisclient.Address(s.node)) {
 		now = pipes.of(s.node).Time(ctx)
 	}
 	evictions := s.evictions(batch, s.deferred)
@@ -176,7 +176,7 @@ func (s *sweep) passTime(asked *redis.TimeCmd) {
 		if told, err := asked.Result(); err == nil {
 			now = told
 		} else if !errors.As(err, &answer) {
-			s.down.add(address(s.node))
+			s.down.add(redisclient.Address(s.node))
 		}
 	}
 	s.newest = max(s.newest, now.Add(s.behind+ahead).Unix())
@@ -209,7 +209,7 @@ func (s *sweep) follow(ctx context.Context, r *reading, redirection error) error
 	where := strings.Fields(redirection.Error())  // "ASK 3999 127.0.0.1:6381"
 	masters, _ := redisclient.Masters(ctx, s.rdb) // of a part of them, the rest is out of reach
 	for _, master := range masters {
-		if !r.moved && len(where) == 3 && address(master) == where[2] {
+		if !r.moved && len(where) == 3 && redisclient.Address(master) == where[2] {
 			r.moved, r.from, r.cursor, r.oldest, r.list = true, master, 0, 0, nil
 			return nil
 		}

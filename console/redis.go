@@ -48,7 +48,7 @@ func look(ctx context.Context, node redis.UniversalClient) master {
 	m := master{Addr: address(node)}
 	if info, err := node.Info(ctx, "memory").Result(); err == nil {
 		m.UsedBytes, m.MaxBytes = infoNumber(info, "used_memory"), infoNumber(info, "maxmemory")
-		m.DropPolicy = infoText(info, "maxmemory_policy")
+		m.DropPolicy = redisclient.InfoField(info, "maxmemory_policy")
 	}
 	began := time.Now()
 	if err := node.Ping(ctx).Err(); err != nil {
@@ -62,21 +62,15 @@ func look(ctx context.Context, node redis.UniversalClient) master {
 
 // address is "" behind Sentinel, where it is whichever server is the master.
 func address(node redis.UniversalClient) string {
-	client, ok := node.(*redis.Client)
-	if !ok || !strings.Contains(client.Options().Addr, ":") {
+	addr := redisclient.Address(node)
+	if !strings.Contains(addr, ":") {
 		return ""
 	}
-	return client.Options().Addr
-}
-
-func infoText(info, field string) string {
-	_, rest, _ := strings.Cut("\n"+info, "\n"+field+":")
-	value, _, _ := strings.Cut(rest, "\r\n")
-	return value
+	return addr
 }
 
 func infoNumber(info, field string) *int64 {
-	n, err := strconv.ParseInt(infoText(info, field), 10, 64)
+	n, err := strconv.ParseInt(redisclient.InfoField(info, field), 10, 64)
 	if err != nil {
 		return nil
 	}

@@ -63,20 +63,22 @@ func (p *Plays) sweepPages(ctx context.Context, now time.Time, place string, mos
 	if err != nil {
 		return place, err
 	}
-	slices.SortFunc(nodes, func(a, b redis.UniversalClient) int { return cmp.Compare(address(a), address(b)) })
+	slices.SortFunc(nodes, func(a, b redis.UniversalClient) int {
+		return cmp.Compare(redisclient.Address(a), redisclient.Address(b))
+	})
 	from, at, _ := strings.Cut(place, " ")
 	cursor, _ := strconv.ParseUint(at, 10, 64) // a bad one is as good as any
 	pages := 0
 	for _, node := range nodes {
-		if address(node) < from {
+		if redisclient.Address(node) < from {
 			continue
 		}
-		if address(node) > from {
+		if redisclient.Address(node) > from {
 			cursor = 0
 		}
 		for {
 			if pages++; pages > most {
-				return fmt.Sprint(address(node), " ", cursor), nil
+				return fmt.Sprint(redisclient.Address(node), " ", cursor), nil
 			}
 			var names []string
 			if names, cursor, err = node.Scan(ctx, cursor, p.o.Keys.PlaysPattern(), trimCount).Result(); err != nil {
@@ -91,13 +93,6 @@ func (p *Plays) sweepPages(ctx context.Context, now time.Time, place string, mos
 		}
 	}
 	return "", nil
-}
-
-func address(node redis.UniversalClient) string {
-	if client, ok := node.(*redis.Client); ok {
-		return client.Options().Addr
-	}
-	return ""
 }
 
 // hashScan is a hash of plays, read in pages.

@@ -10,14 +10,11 @@ import (
 )
 
 // Uniques is how many different viewers a video, or the site, had in some hours:
-// a HyperLogLog for each hour, which Redis unites when it is asked. One takes 12 KiB
-// at the most, however many viewers it has seen.
+// a HyperLogLog for each hour, which Redis unites when it is asked. Its standard
+// error is 0.81 %, and it takes 12 KiB at the most, however many viewers it has seen.
 type Uniques struct{ *Store }
 
 const (
-	// StandardError is of an estimate, relative: a third of them are further off.
-	StandardError = 0.0081
-
 	uniquesTTL   = 8 * 24 * time.Hour
 	uniquesHours = 168 // that may be asked for
 	uniquesDays  = 7

@@ -22,7 +22,7 @@ func EvictionPolicies(ctx context.Context, rdb redis.UniversalClient) (policies 
 			err = errors.Join(err, fmt.Errorf("redisclient: INFO memory: %w", failed))
 			continue
 		}
-		limit, policy := infoField(info, "maxmemory"), infoField(info, "maxmemory_policy")
+		limit, policy := InfoField(info, "maxmemory"), InfoField(info, "maxmemory_policy")
 		if limit != "" && limit != "0" && policy != "" && policy != "noeviction" {
 			policies = append(policies, policy)
 		}
@@ -30,8 +30,8 @@ func EvictionPolicies(ctx context.Context, rdb redis.UniversalClient) (policies 
 	return policies, err
 }
 
-// infoField returns what a line "name:value" of INFO says, "" if there is none.
-func infoField(info, name string) string {
+// InfoField returns what a line "name:value" of INFO says, "" if there is none.
+func InfoField(info, name string) string {
 	_, rest, _ := strings.Cut("\n"+info, "\n"+name+":")
 	value, _, _ := strings.Cut(rest, "\r\n")
 	return value

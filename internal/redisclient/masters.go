@@ -40,6 +40,15 @@ func Masters(ctx context.Context, rdb redis.UniversalClient) ([]redis.UniversalC
 	return masters, checkCoverage(ctx, cluster, len(masters))
 }
 
+// Address is where a node listens, "host:port". Behind Sentinel it is one text
+// for whichever server is the master, and of a cluster as a whole "".
+func Address(node redis.UniversalClient) string {
+	if client, ok := node.(*redis.Client); ok {
+		return client.Options().Addr
+	}
+	return ""
+}
+
 // checkCoverage asks once more, since the library does not tell what it went by.
 func checkCoverage(ctx context.Context, cluster *redis.ClusterClient, known int) error {
 	if known == 0 {
