@@ -1,6 +1,8 @@
 package console
 
 import (
+	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -35,7 +37,7 @@ func millis(t time.Time) *int64 {
 }
 
 // sideBySide calls all functions at once and waits for them. A panic in one of
-// them is the caller's.
+// them is the caller's, and says where it was.
 func sideBySide(functions ...func()) {
 	var running sync.WaitGroup
 	var mu sync.Mutex
@@ -46,7 +48,7 @@ func sideBySide(functions ...func()) {
 				if recovered := recover(); recovered != nil {
 					mu.Lock()
 					defer mu.Unlock()
-					fault = recovered
+					fault = fmt.Errorf("%v\n%s", recovered, debug.Stack())
 				}
 			}()
 			f()
