@@ -70,6 +70,7 @@ func Serve(ctx context.Context, log *zap.Logger, ready *Readiness, servers ...Se
 	running.Go(func() error {
 		<-ctx.Done()
 		ready.Drain()
+		log.Info("draining: not ready any more", zap.Duration("answering_for", longestDrain(servers)))
 		<-time.After(longestDrain(servers))
 		drain, cancel := context.WithTimeout(context.WithoutCancel(ctx), DrainTimeout)
 		defer cancel()
