@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"net"
 	"sync"
-	"time"
 )
 
 // mode is what a proxy does with what comes along.
@@ -30,7 +29,6 @@ type proxy struct {
 	target  string // host:port
 	mode    mode
 	changed chan struct{} // closed when the mode changes
-	delay   time.Duration // of every chunk of bytes, each way
 	resets  float64       // probability that a chunk ends its connection instead
 	rand    *rand.Rand
 	links   map[*link]struct{}
@@ -123,13 +121,6 @@ func (p *proxy) retarget(addr string) {
 	}
 }
 
-// setDelay delays every chunk of bytes, each way.
-func (p *proxy) setDelay(d time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.delay = d
-}
-
 // setResets has that share of the chunks, 0 to 1, end their connection instead of being delivered.
 func (p *proxy) setResets(share float64) {
 	p.mu.Lock()
@@ -217,15 +208,11 @@ func (p *proxy) copy(l *link, dst, src net.Conn, heard func([]byte)) {
 // pass decides about a chunk that has come, and holds it back for as long as it must wait.
 func (p *proxy) pass(l *link) (deliver bool) {
 	p.mu.Lock()
-	delay := p.delay
 	if p.rand.Float64() < p.resets {
 		p.faults++
 		l.reset()
 	}
 	p.mu.Unlock()
-	if delay > 0 {
-		<-time.After(delay)
-	}
 	for {
 		p.mu.Lock()
 		mode, changed := p.mode, p.changed

@@ -13,8 +13,11 @@ do and which connections break, but not how the processes' threads run, so a rep
 	ledger     what was asked for, and what was answered
 	load       the players
 	judge      what Redis holds against what the ledger implies
-	proxy      a network between a program and Redis, which can be slow, stall, and break
+	proxy      a network between a program and Redis, which can stall and break
 	site       a Redis with programs on it
+	moment     when a program is killed: at any time, or at a step of its work
+	seen       what an operator sees of a program: its log, its metrics, its readiness
+	bounds     what is promised of the time to recover
 
 Times in a scenario's last line are measured; bounds are generous, as the machine may be busy with something else.
 */
