@@ -109,9 +109,10 @@ func (p *player) run(ctx context.Context) {
 	}
 }
 
-// renew makes another viewer of it.
+// renew makes another viewer of it, at any recorder: all get their share, also after others were killed.
 func (p *player) renew() {
 	p.viewers++
+	p.target = p.rand.IntN(1 << 20)
 	p.recorded = nil
 	p.current = viewing{p.video(), fmt.Sprintf("%s-%d-%d", p.o.name, p.number, p.viewers)}
 }
