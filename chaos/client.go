@@ -19,6 +19,7 @@ type answer struct {
 	code   int // 0: there was no answer
 	body   []byte
 	header http.Header
+	last   bool // its connection ends with it
 	err    error
 }
 
@@ -144,7 +145,7 @@ func (a *answer) read(ctx context.Context, h *http.Client, method, url string, b
 	}
 	defer func() { _ = res.Body.Close() }()
 	if a.body, a.err = io.ReadAll(res.Body); a.err == nil {
-		a.code, a.header = res.StatusCode, res.Header
+		a.code, a.header, a.last = res.StatusCode, res.Header, res.Close
 	}
 }
 
