@@ -53,14 +53,21 @@ func TestReloads(t *testing.T) {
 		site.file.Replace(t, fmt.Sprintf("%s# %d\n", text, n))
 		replaced := time.Now()
 		for _, p := range programs {
-			p.Wait(t, reloadMessages[outcome])
+			line := p.Wait(t, reloadMessages[outcome])
+			if reason, _ := line.Field("error").(string); outcome == "refused" && reason == "" {
+				t.Errorf("a file was refused without a reason: %s", line)
+			}
 		}
 		f.recovered(time.Since(replaced))
+		if n%10 == 0 { // a scrape now and then
+			site.wantReload(t, programs, outcome)
+		}
 		if got := site.beatAfter(t, probe); got != beatAfter {
 			t.Fatalf("after %d files, the last one %s, beat_after = %d, want %d", n+1, outcome, got, beatAfter)
 		}
 	}
 	load.stop()
+	f.holdTo(t, time.Second)
 	for _, admin := range admins {
 		wantReloads(t, admin, outcomes)
 	}
@@ -78,6 +85,19 @@ func TestReloads(t *testing.T) {
 var reloadMessages = map[string]string{
 	"applied": `"msg":"configuration reloaded"`,
 	"refused": `"msg":"configuration file refused, the old configuration stays"`,
+}
+
+// wantReload checks what an operator sees of the last file: programs with a broken one are ready all the same.
+func (s *site) wantReload(t *testing.T, programs []*programtest.Program, outcome string) {
+	t.Helper()
+	last := 0.0
+	if outcome == "applied" {
+		last = 1
+	}
+	for _, p := range programs {
+		wantMetric(t, p, "headcount_config_last_reload_successful", last)
+		wantReady(t, p, "redis", "ok")
+	}
 }
 
 // wantReloads checks how many files a program says that it has taken in, with each outcome.

@@ -84,7 +84,7 @@ func (r *rolling) replace(t *testing.T, recorder *programtest.Program) (unready 
 	c := newClient(r.ledger)
 	defer c.close()
 	eventually(t, "the recorder is not ready", func() bool {
-		ready := c.askReadiness(t, admin)
+		ready := c.askReadiness(t.Context(), admin)
 		return ready.code == http.StatusServiceUnavailable && ready.Status == "draining"
 	})
 	notReady := time.Now()

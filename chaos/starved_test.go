@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -43,6 +44,9 @@ func TestFullDisk(t *testing.T) {
 	}
 	f := figures{lost: site.wantSound(t)}
 	for _, addr := range []string{admin, workerAdmin} {
+		if ready := c.askReadiness(t.Context(), "http://"+addr); ready.code != http.StatusOK {
+			t.Errorf("a program whose log is lost is not ready: %+v", ready)
+		}
 		n := programtest.Metric(t, "http://"+addr, "headcount_log_write_errors_total")
 		f.faults += int(n)
 		if n == 0 {
@@ -73,6 +77,9 @@ func TestNoFileDescriptors(t *testing.T) {
 	load := site.startLoad(t, loadOptions{players: players, videos: 20, pause: 10 * time.Millisecond}, nil)
 	eventually(t, "plays", func() bool { n, _ := site.ledger.totals(); return n > 20*players })
 
+	operator := newClient(site.ledger) // has its connection before there are none
+	defer operator.close()
+	operator.askReadiness(t.Context(), recorder.URL(t, "admin"))
 	f := figures{}
 	for range s.times(1, 5) {
 		said := strings.Count(recorder.Output(), tooManyFiles)
@@ -86,6 +93,9 @@ func TestNoFileDescriptors(t *testing.T) {
 		})
 		starved := time.Now()
 		eventually(t, "players who are connected go on", func() bool { return load.acknowledgedSince(starved) })
+		if ready := operator.askReadiness(t.Context(), recorder.URL(t, "admin")); ready.code != http.StatusOK || ready.Components["redis"] != "ok" {
+			t.Errorf("a recorder that serves its connections is not ready: %+v", ready)
+		}
 		for _, conn := range idle {
 			_ = conn.Close() // the recorder may have done so before
 		}
@@ -98,6 +108,9 @@ func TestNoFileDescriptors(t *testing.T) {
 		newcomer.close()
 	}
 	load.stop()
+	// Of the connections that wait, each try to accept one that fails is followed by a pause of a second at most.
+	f.holdTo(t, 2*time.Second)
+	wantMetric(t, recorder, "process_max_fds", descriptors)
 	if n := load.totals().codes[0]; n > 0 {
 		t.Errorf("%d requests of players who were connected had no answer", n)
 	}
@@ -209,30 +222,34 @@ func TestRudeClients(t *testing.T) {
 			}()
 		}
 	}
-	worst := make(map[string]time.Duration)
+	borne := make(map[string][]time.Duration)
 	for range f.faults {
 		select {
 		case e := <-ends:
-			worst[e.name] = max(worst[e.name], e.took)
+			borne[e.name] = append(borne[e.name], e.took)
 		case <-time.After(limit):
-			t.Fatalf("a rude client is not cut off after %s; cut off so far, and when: %v", limit, worst)
+			t.Fatalf("a rude client is not cut off after %s; cut off so far, and when: %v", limit, borne)
 		}
 	}
-	for name, took := range worst {
-		if most := rude[name].limit + 10*time.Second; took > most {
-			t.Errorf("a client that %s was cut off after %s, want %s, and at most %s on a busy machine", name, took, rude[name].limit, most)
+	for name, took := range borne {
+		slices.Sort(took)
+		median, worst, promised := took[(len(took)-1)/2], took[len(took)-1], rude[name].limit
+		if median > promised+time.Second || worst > promised+10*time.Second {
+			t.Errorf("a client that %s was cut off after %s, want %s in the median, and 10 s more at most on a busy machine", name, took, promised)
 		}
-		t.Logf("a client that %s was cut off after %s at most", name, took.Round(time.Millisecond))
-		f.recovered(took)
+		if promised > time.Second && took[0] < promised-time.Second {
+			t.Errorf("a client that %s was cut off after %s, want that it has %s", name, took, promised)
+		}
+		t.Logf("a client that %s was cut off after %s at most", name, worst.Round(time.Millisecond))
+		f.recovered(worst)
 	}
 	load.stop()
 	total := load.totals()
 	if total.codes[0] > 0 || total.codes[http.StatusServiceUnavailable] > 0 || total.slowest > answerLimit {
 		t.Errorf("the others' answers by status: %v, the slowest took %s", total.codes, total.slowest)
 	}
-	eventually(t, "no request is under way", func() bool {
-		return programtest.Metric(t, recorder.URL(t, "admin"), "headcount_http_requests_in_flight") == 0
-	})
+	wantMetric(t, recorder, "headcount_http_requests_in_flight", 0)
+	wantReady(t, recorder, "redis", "ok")
 	f.lost = site.wantSound(t)
 	f.report(t, site.ledger)
 }
