@@ -58,7 +58,7 @@ func (s *scenario) testFrozenWorker(worker string, rounds int) {
 
 	var f figures
 	for round := range rounds {
-		leader, before := crew.leader(s), crew.holder(s)
+		leader, before := crew.leader(s)
 		cut := programtest.Metric(s, leader.URL(s, "admin"), passesCutShort)
 		lines := strings.Count(leader.Output(), losesLease)
 		m := moment{command: steps[s.rand.IntN(len(steps))]}

