@@ -21,6 +21,9 @@ import (
 type Config struct {
 	// Prefix begins every Redis key.
 	Prefix string `mapstructure:"prefix"`
+	// Kinds are counted side by side, each under a prefix of its own name. None is the usual case, one kind under Prefix:
+	// read them with [Config.Prefixes].
+	Kinds []string `mapstructure:"kinds"`
 	// Window is how long after a beat a viewer still counts as online, in whole seconds.
 	Window time.Duration `mapstructure:"window"`
 	// KeyTTL is the expiry of a video's hash, renewed by every write, in whole seconds.
@@ -153,6 +156,7 @@ type Log struct {
 func Default() Config {
 	return Config{
 		Prefix:   "video",
+		Kinds:    []string{},
 		Window:   10 * time.Minute,
 		KeyTTL:   15 * time.Minute,
 		CountTTL: 12 * time.Minute,
@@ -172,6 +176,14 @@ func Default() Config {
 		},
 		Log: Log{Level: "info", Format: "json"},
 	}
+}
+
+// Prefixes are those of all kinds, the first kind's first.
+func (c Config) Prefixes() []string {
+	if len(c.Kinds) == 0 {
+		return []string{c.Prefix}
+	}
+	return c.Kinds
 }
 
 // BeatAfter is how long after a play a player beats again: recorder.beat_after, or a quarter of the window when that

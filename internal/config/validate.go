@@ -62,6 +62,7 @@ const (
 
 func (c Config) checkCounting(r *report) {
 	r.prefix("prefix", c.Prefix)
+	r.kinds("kinds", c.Kinds)
 	r.seconds("window", c.Window, longestWindow)
 	r.seconds("key_ttl", c.KeyTTL, longestTTL)
 	r.seconds("count_ttl", c.CountTTL, longestTTL)
@@ -152,6 +153,8 @@ func (c Config) checkRelations(r *report) {
 		"redis.mode %s has no use for redis.master_name %s", quote(c.Redis.Mode), quote(c.Redis.MasterName))
 	r.relate(c.Redis.Mode != "cluster" || c.Redis.DB == 0, "redis.mode", "redis.db",
 		`redis.mode "cluster" has only redis.db 0, not %d`, c.Redis.DB)
+	r.relate(len(c.Kinds) == 0 || c.Prefix == Default().Prefix, "kinds", "prefix",
+		"kinds %s have prefixes of their own names, so there is no use for prefix %s", quote(strings.Join(c.Kinds, ", ")), quote(c.Prefix))
 	c.checkTLS(r)
 }
 
