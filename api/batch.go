@@ -3,6 +3,8 @@ package api
 import (
 	"net/http"
 	"net/url"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -72,15 +74,39 @@ func (a *api) plays(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, answer)
 }
 
-// playAll records the plays of a batch that their tokens allow, without Tokens
-// all. The i-th error is nil where that play was recorded.
+// playAll records the plays of a batch, each by its kind. The i-th error is nil
+// where that play was recorded.
 func (a *api) playAll(r *http.Request, body playsBody) (recordedAt int64, errs []error) {
-	if a.Tokens == nil {
-		return a.Recorder.PlayAll(r.Context(), body.videoIDs, body.viewerIDs)
+	if body.kinds == nil {
+		return a.kinds[0].playAll(r, body)
 	}
 	errs = make([]error, len(body.videoIDs))
-	allowed, places := a.verified(r, body, errs)
-	recordedAt, failed := a.Recorder.PlayAll(r.Context(), allowed.videoIDs, allowed.viewerIDs)
+	places := make(map[*kind][]int, len(a.kinds))
+	for i, name := range body.kinds {
+		k, err := a.named(name)
+		if errs[i] = err; err == nil {
+			places[k] = append(places[k], i)
+		}
+	}
+	for _, k := range a.kinds {
+		at, failed := k.playAll(r, body.part(places[k]))
+		recordedAt = max(recordedAt, at)
+		for i, place := range places[k] {
+			errs[place] = failed[i]
+		}
+	}
+	return recordedAt, errs
+}
+
+// playAll records the plays of a batch, all of the kind, that their tokens allow,
+// without Tokens all.
+func (k *kind) playAll(r *http.Request, body playsBody) (recordedAt int64, errs []error) {
+	if k.Tokens == nil {
+		return k.Recorder.PlayAll(r.Context(), body.videoIDs, body.viewerIDs)
+	}
+	errs = make([]error, len(body.videoIDs))
+	allowed, places := k.verified(r, body, errs)
+	recordedAt, failed := k.Recorder.PlayAll(r.Context(), allowed.videoIDs, allowed.viewerIDs)
 	for i, place := range places {
 		errs[place] = failed[i]
 	}
@@ -97,12 +123,12 @@ type countAnswer struct {
 	Viewers int64  `json:"viewers"`
 }
 
-func (a *api) batch(w http.ResponseWriter, r *http.Request) error {
-	videoIDs, err := batchIDs(r.URL.RawQuery)
+func (k *kind) batch(w http.ResponseWriter, r *http.Request) error {
+	videoIDs, err := k.batchIDs(r)
 	if err != nil {
 		return err
 	}
-	viewers, asOf, err := a.Lookup.Batch(r.Context(), videoIDs)
+	viewers, asOf, err := k.Lookup.Batch(r.Context(), videoIDs)
 	if err != nil {
 		return err
 	}
@@ -110,20 +136,25 @@ func (a *api) batch(w http.ResponseWriter, r *http.Request) error {
 	for i, id := range videoIDs {
 		answer.Counts[i] = countAnswer{id, viewers[i]}
 	}
-	a.allowCaching(w, asOf)
+	k.allowCaching(w, asOf)
 	return writeJSON(w, answer)
 }
 
 // batchIDs reads video_id=10001&video_id=10002&…
-func batchIDs(query string) ([]string, error) {
-	values, err := url.ParseQuery(query)
+func (k *kind) batchIDs(r *http.Request) ([]string, error) {
+	values, err := url.ParseQuery(r.URL.RawQuery)
 	if err != nil {
 		return nil, badRequest("query: not form-encoded; write an id's special characters as %%XX")
 	}
-	ids := values[fieldVideoID]
+	ids, known := values[fieldVideoID], k.known(r, fieldVideoID)
+	for name := range values {
+		if !slices.Contains(known, name) {
+			return nil, badRequest("query: unknown parameter; known: %s", strings.Join(known, ", "))
+		}
+	}
 	switch {
-	case len(values) > 1, len(values) == 1 && len(ids) == 0:
-		return nil, badRequest("query: unknown parameter; known: %s", fieldVideoID)
+	case len(values[fieldKind]) > 1:
+		return nil, badRequest("%s: given twice", fieldKind)
 	case len(ids) == 0:
 		return nil, badRequest("%s: missing; give it once for each video", fieldVideoID)
 	case len(ids) > maxBatch:

@@ -27,6 +27,7 @@ const (
 	fieldRecordedAt = "recorded_at"
 	fieldPlays      = "plays"
 	fieldToken      = "token"
+	fieldKind       = "kind" // also a parameter of questions
 )
 
 // viewerBody is the body of a play or a leave.

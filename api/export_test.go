@@ -8,7 +8,7 @@ import (
 // Routes has the methods of each path that Handler serves.
 func Routes() map[string][]string {
 	routes := map[string][]string{}
-	for path, m := range (&api{}).routes() {
+	for path, m := range newAPI(Options{}).routes() {
 		for method := range m {
 			routes[path] = append(routes[path], method)
 		}

@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -57,7 +58,8 @@ type Limiter interface {
 	Burst() int
 }
 
-// Options are what Handler is built from. Recorder, Lookup and BeatAfter are required.
+// Options are what Handler is built from. BeatAfter is required, and Recorder and
+// Lookup, or Kinds.
 type Options struct {
 	Recorder Recorder
 	Lookup   Lookup
@@ -68,6 +70,11 @@ type Options struct {
 	// Tokens verifies the tokens that plays and leaves then need. Nil: they
 	// need none, and one that is given is ignored.
 	Tokens Tokens
+
+	// Kinds, where there are any, take the place of Recorder, Lookup and
+	// Statistics. The first is meant where a request names none, and its
+	// Statistics have who is on the site, for whom Tokens serves then.
+	Kinds []Kind
 
 	// BeatAfter returns how long after a play a player that still plays is to
 	// say so again. It is asked for each play, so it may change while running.
@@ -100,6 +107,7 @@ type Options struct {
 
 type api struct {
 	Options
+	kinds        []*kind // at least one
 	metrics      *metrics
 	cacheControl string // of a count that is known
 	reading      reading
@@ -108,13 +116,7 @@ type api struct {
 
 // Handler serves all public routes. It panics when its metrics are registered already.
 func Handler(o Options) http.Handler {
-	a := &api{
-		Options:      o,
-		metrics:      newMetrics(o.Registerer),
-		cacheControl: cacheControl(o.CacheFor),
-		reading:      reading{byClient: make(map[netip.Addr]int64)},
-		batches:      make(chan struct{}, maxBatches),
-	}
+	a := newAPI(o)
 	mux := http.NewServeMux()
 	for path, m := range a.routes() {
 		a.route(mux, path, m)
@@ -127,30 +129,30 @@ func Handler(o Options) http.Handler {
 	return a.metrics.instrument(
 		safeHeaders(resourcePolicy(o.CORSOrigins),
 			allowOrigins(o.CORSOrigins,
-				exactPath(mux))))
+				a.exactPath(mux))))
+}
+
+func newAPI(o Options) *api {
+	a := &api{
+		Options:      o,
+		metrics:      newMetrics(o.Registerer),
+		cacheControl: cacheControl(o.CacheFor),
+		reading:      reading{byClient: make(map[netip.Addr]int64)},
+		batches:      make(chan struct{}, maxBatches),
+	}
+	a.kinds = a.allKinds()
+	return a
 }
 
 // routes are all paths that exist. openapi.yaml describes each of them.
 func (a *api) routes() map[string]methods {
-	s := a.Statistics
-	online := s.Site != nil && s.Online != nil
-	uniques := statistic(s.Uniques != nil, "stats.uniques", a.uniques)
-	plays := statistic(s.Plays != nil, "stats.plays", a.countPlays)
-	history := statistic(s.History != nil, "stats.history", a.history)
-	overview := statistic(s.Peaks != nil || s.Plays != nil || s.Uniques != nil, "stats.peaks, stats.plays and stats.uniques", a.overview)
-	return map[string]methods{
-		"/v1/videos/{video_id}/play":    {http.MethodPost: a.limited(a.play)},
-		"/v1/videos/{video_id}/leave":   {http.MethodPost: a.limited(a.leave)},
-		"/v1/videos/{video_id}/viewers": {http.MethodGet: a.viewers},
-		"/v1/videos/{video_id}/uniques": {http.MethodGet: uniques},
-		"/v1/videos/{video_id}/plays":   {http.MethodGet: plays},
-		"/v1/videos/{video_id}/history": {http.MethodGet: history},
-		"/v1/videos/{video_id}/stats":   {http.MethodGet: overview},
-		"/v1/plays":                     {http.MethodPost: a.plays, http.MethodGet: plays},
-		"/v1/viewers":                   {http.MethodGet: a.batch},
-		"/v1/uniques":                   {http.MethodGet: uniques},
-		"/v1/history":                   {http.MethodGet: history},
-		"/v1/top":                       {http.MethodGet: statistic(s.Top != nil, "stats.top", a.top)},
+	online := a.site().Site != nil && a.site().Online != nil
+	all := map[string]methods{
+		"/v1/plays":   {http.MethodPost: a.plays, http.MethodGet: a.ofKind((*kind).playsRoute)},
+		"/v1/viewers": {http.MethodGet: a.ofKind((*kind).batchRoute)},
+		"/v1/uniques": {http.MethodGet: a.ofKind((*kind).uniquesRoute)},
+		"/v1/history": {http.MethodGet: a.ofKind((*kind).historyRoute)},
+		"/v1/top":     {http.MethodGet: a.ofKind((*kind).topRoute)},
 		"/v1/online": {
 			http.MethodPost: statistic(online, "stats.online", a.limited(a.online)),
 			http.MethodGet:  statistic(online, "stats.online", a.countOnline),
@@ -158,6 +160,19 @@ func (a *api) routes() map[string]methods {
 		"/v1/online/leave": {http.MethodPost: statistic(online, "stats.online", a.limited(a.offline))},
 		"/openapi.yaml":    {http.MethodGet: openAPI},
 	}
+	for _, k := range a.kinds {
+		video := k.root() + "{video_id}"
+		maps.Copy(all, map[string]methods{
+			video + "/play":    {http.MethodPost: a.limited(k.play)},
+			video + "/leave":   {http.MethodPost: a.limited(k.leave)},
+			video + "/viewers": {http.MethodGet: k.viewers},
+			video + "/uniques": {http.MethodGet: k.uniquesRoute()},
+			video + "/plays":   {http.MethodGet: k.playsRoute()},
+			video + "/history": {http.MethodGet: k.historyRoute()},
+			video + "/stats":   {http.MethodGet: k.overviewRoute()},
+		})
+	}
+	return all
 }
 
 // handlerFunc answers a request, or returns why not; problemFor has the status.

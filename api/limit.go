@@ -42,7 +42,7 @@ func (a *api) takePlays(w http.ResponseWriter, r *http.Request) (playsBody, erro
 		return playsBody{}, errTooMuchReading
 	}
 	defer a.reading.end(client, size)
-	body, err := readPlays(w, r)
+	body, err := readPlays(w, r, a.defaultKind())
 	if err != nil {
 		return playsBody{}, err
 	}

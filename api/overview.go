@@ -21,13 +21,13 @@ type peaksAnswer struct {
 	Ever  *point `json:"ever"`
 }
 
-func (a *api) overview(w http.ResponseWriter, r *http.Request) error {
+func (k *kind) overview(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parameters(r); err != nil {
 		return err
 	}
-	ctx, videoID, s := r.Context(), r.PathValue("video_id"), a.Statistics
+	ctx, videoID, s := r.Context(), r.PathValue("video_id"), k.Statistics
 	answer := overviewAnswer{VideoID: videoID}
-	viewers, asOf, err := a.Lookup.Viewers(ctx, videoID)
+	viewers, asOf, err := k.Lookup.Viewers(ctx, videoID)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (a *api) overview(w http.ResponseWriter, r *http.Request) error {
 		}
 		answer.Uniques24h = &uniques
 	}
-	a.allowCaching(w, asOf)
+	k.allowCaching(w, asOf)
 	return writeJSON(w, answer)
 }
 

@@ -2,15 +2,16 @@ package api
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
 // exactPath lets pass only the paths that ServeMux takes as they are. Others
 // it would clean and redirect, so that an id is lost or becomes another.
-func exactPath(next http.Handler) http.Handler {
+func (a *api) exactPath(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch escaped := r.URL.EscapedPath(); {
-		case lacksVideoID(escaped):
+		case a.lacksVideoID(escaped):
 			newProblem(http.StatusBadRequest, "video_id: must not be empty, nor . or .. unless sent as %2E or %2E%2E").write(w)
 		case !isClean(escaped) || lostSlash(r.URL.RawPath, escaped):
 			notFound(w, r)
@@ -20,10 +21,12 @@ func exactPath(next http.Handler) http.Handler {
 	})
 }
 
-func lacksVideoID(escaped string) bool {
-	rest, ok := strings.CutPrefix(escaped, "/v1/videos/")
-	id, _, more := strings.Cut(rest, "/")
-	return ok && more && isCleanedAway(id)
+func (a *api) lacksVideoID(escaped string) bool {
+	return slices.ContainsFunc(a.kinds, func(k *kind) bool {
+		rest, ok := strings.CutPrefix(escaped, k.root())
+		id, _, more := strings.Cut(rest, "/")
+		return ok && more && isCleanedAway(id)
+	})
 }
 
 // isClean reports whether the path starts with a slash and has no segment that

@@ -18,19 +18,33 @@ type playsBody struct {
 	videoIDs, viewerIDs []string // "": absent
 	blank               []bool   // the viewer's id is given, and empty
 	tokens              []string // "": absent or null
+	kinds               []string // of the videos; nil: none is named
 }
 
-// readPlays reads the body of a batch of plays.
-func readPlays(w http.ResponseWriter, r *http.Request) (playsBody, error) {
+// part is the plays at those places.
+func (b playsBody) part(places []int) (part playsBody) {
+	for _, i := range places {
+		part.videoIDs = append(part.videoIDs, b.videoIDs[i])
+		part.viewerIDs = append(part.viewerIDs, b.viewerIDs[i])
+		part.blank = append(part.blank, b.blank[i])
+		part.tokens = append(part.tokens, b.tokens[i])
+	}
+	return part
+}
+
+// readPlays reads the body of a batch of plays. kind is that of a play that names
+// none; "": none may.
+func readPlays(w http.ResponseWriter, r *http.Request, kind string) (playsBody, error) {
 	data, err := readBody(w, r, maxPlaysBody)
 	if err != nil {
 		return playsBody{}, err
 	}
-	return decodePlays(data)
+	return decodePlays(data, kind)
 }
 
-// decodePlays reads {"plays":[{"video_id":"10001","viewer_id":"u1"},…]}.
-func decodePlays(data []byte) (playsBody, error) {
+// decodePlays reads {"plays":[{"video_id":"10001","viewer_id":"u1"},…]}. kind is as
+// in readPlays.
+func decodePlays(data []byte, kind string) (playsBody, error) {
 	if body, ok := plainPlays(data); ok {
 		return body, nil
 	}
@@ -46,7 +60,7 @@ func decodePlays(data []byte) (playsBody, error) {
 			if len(body.videoIDs) == maxPlays {
 				return badRequest("%s: more than %d", fieldPlays, maxPlays)
 			}
-			if err := p.play(&body); err != nil {
+			if err := p.play(&body, kind); err != nil {
 				return err
 			}
 		}
@@ -61,7 +75,7 @@ func decodePlays(data []byte) (playsBody, error) {
 
 // play reads the next play of a batch. That its ids are acceptable is not checked
 // here: one bad play does not spoil the others.
-func (p parser) play(body *playsBody) error {
+func (p parser) play(body *playsBody, kind string) error {
 	index := len(body.videoIDs)
 	open, err := p.token()
 	if err != nil {
@@ -72,8 +86,12 @@ func (p parser) play(body *playsBody) error {
 	}
 	place := fmt.Sprintf("%s[%d].", fieldPlays, index)
 	var videoID, viewerID, token string
-	blank := false
-	err = p.fields(place, []string{fieldVideoID, fieldViewerID, fieldToken}, func(field string, value json.Token) (err error) {
+	known, blank := []string{fieldVideoID, fieldViewerID, fieldToken}, false
+	kinds := kind != ""
+	if kinds {
+		known = append(known, fieldKind)
+	}
+	err = p.fields(place, known, func(field string, value json.Token) (err error) {
 		switch field {
 		case fieldVideoID:
 			videoID, err = stringField(place+field, value)
@@ -82,6 +100,8 @@ func (p parser) play(body *playsBody) error {
 			blank = viewerID == ""
 		case fieldToken:
 			token, err = tokenField(place+field, value)
+		case fieldKind:
+			kind, err = stringField(place+field, value)
 		}
 		return err
 	})
@@ -89,5 +109,8 @@ func (p parser) play(body *playsBody) error {
 	body.viewerIDs = append(body.viewerIDs, viewerID)
 	body.blank = append(body.blank, blank)
 	body.tokens = append(body.tokens, token)
+	if kinds {
+		body.kinds = append(body.kinds, kind)
+	}
 	return err
 }

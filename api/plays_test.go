@@ -25,7 +25,7 @@ func TestDecodePlays(t *testing.T) {
 		`{"plays":[{"token":"x.y.z","video_id":"a"},{"token":null,"viewer_id":"b"},{"token":"\u0078"}]}`: {list{"a", "", ""}, list{"", "b", ""}, list{"x.y.z", "", "x"}},
 	}
 	for input, want := range tests {
-		got, err := decodePlays([]byte(input))
+		got, err := decodePlays([]byte(input), "")
 		if err != nil {
 			t.Errorf("%s: %v", input, err)
 		}
@@ -87,7 +87,7 @@ func TestDecodePlaysRefuses(t *testing.T) {
 		`{"plays":[{"secret":"a"}]}`:                            "body: unknown field near byte 19; known: video_id, viewer_id, token",
 	}
 	for input, want := range tests {
-		_, err := decodePlays([]byte(input))
+		_, err := decodePlays([]byte(input), "")
 		p, ok := errors.AsType[*problem](err)
 		if !ok || p.Status != http.StatusBadRequest || p.Detail != want {
 			t.Errorf("%q: got %v, want 400 %s", input, err, want)
@@ -98,7 +98,7 @@ func TestDecodePlaysRefuses(t *testing.T) {
 // A body that is refused is not read to its end first.
 func TestDecodePlaysStopsAtTheLimit(t *testing.T) {
 	t.Parallel()
-	_, err := decodePlays([]byte(`{"plays":[{}` + strings.Repeat(",{}", maxPlays) + `, and no JSON`))
+	_, err := decodePlays([]byte(`{"plays":[{}`+strings.Repeat(",{}", maxPlays)+`, and no JSON`), "")
 	if want := "plays: more than 1000"; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
@@ -127,7 +127,7 @@ func FuzzPlays(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := decodePlays(data)
+		got, err := decodePlays(data, "")
 		if err != nil {
 			checkRefusal(t, err, playsDetails)
 			return

@@ -116,7 +116,7 @@ func (a *api) online(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	recordedAt, err := a.Statistics.Site.Online(r.Context(), viewerID)
+	recordedAt, err := a.site().Site.Online(r.Context(), viewerID)
 	if err != nil {
 		return err
 	}
@@ -134,7 +134,7 @@ func (a *api) offline(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	if err := a.Statistics.Site.Offline(r.Context(), viewerID, body.recordedAt); err != nil {
+	if err := a.site().Site.Offline(r.Context(), viewerID, body.recordedAt); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -150,7 +150,7 @@ func (a *api) countOnline(w http.ResponseWriter, r *http.Request) error {
 	if _, err := parameters(r); err != nil {
 		return err
 	}
-	online, at, err := a.Statistics.Online.Count(r.Context())
+	online, at, err := a.site().Online.Count(r.Context())
 	if err != nil {
 		return err
 	}
@@ -166,16 +166,16 @@ type uniquesAnswer struct {
 }
 
 // uniques, like those below, is of the video in the path, else of the site.
-func (a *api) uniques(w http.ResponseWriter, r *http.Request) error {
-	given, err := parameters(r, paramLast)
+func (k *kind) uniques(w http.ResponseWriter, r *http.Request) error {
+	given, err := parameters(r, k.known(r, paramLast)...)
 	if err != nil {
 		return err
 	}
-	viewers, from, to, err := a.Statistics.Uniques.Count(r.Context(), r.PathValue("video_id"), given[paramLast])
+	viewers, from, to, err := k.Statistics.Uniques.Count(r.Context(), r.PathValue("video_id"), given[paramLast])
 	if err != nil {
 		return err
 	}
-	a.allowCaching(w, to)
+	k.allowCaching(w, to)
 	return writeJSON(w, uniquesAnswer{viewers, from, to.Truncate(time.Second), standardError})
 }
 
@@ -189,12 +189,12 @@ type periodCount struct {
 	Plays int64     `json:"plays"`
 }
 
-func (a *api) countPlays(w http.ResponseWriter, r *http.Request) error {
-	given, err := parameters(r, paramPer, paramLast)
+func (k *kind) countPlays(w http.ResponseWriter, r *http.Request) error {
+	given, err := parameters(r, k.known(r, paramPer, paramLast)...)
 	if err != nil {
 		return err
 	}
-	total, from, plays, err := a.Statistics.Plays.Count(r.Context(), r.PathValue("video_id"), given[paramPer], given[paramLast])
+	total, from, plays, err := k.Statistics.Plays.Count(r.Context(), r.PathValue("video_id"), given[paramPer], given[paramLast])
 	if err != nil {
 		return err
 	}
@@ -202,7 +202,7 @@ func (a *api) countPlays(w http.ResponseWriter, r *http.Request) error {
 	for i := range from {
 		answer.Periods[i] = periodCount{from[i], plays[i]}
 	}
-	a.allowCaching(w, from[len(from)-1])
+	k.allowCaching(w, from[len(from)-1])
 	return writeJSON(w, answer)
 }
 
@@ -211,8 +211,8 @@ type topAnswer struct {
 	AsOf   *time.Time    `json:"as_of"`
 }
 
-func (a *api) top(w http.ResponseWriter, r *http.Request) error {
-	given, err := parameters(r, paramLimit)
+func (k *kind) top(w http.ResponseWriter, r *http.Request) error {
+	given, err := parameters(r, k.known(r, paramLimit)...)
 	if err != nil {
 		return err
 	}
@@ -223,7 +223,7 @@ func (a *api) top(w http.ResponseWriter, r *http.Request) error {
 			limit = -1 // which is refused as any other bad number
 		}
 	}
-	videoIDs, viewers, asOf, err := a.Statistics.Top.List(r.Context(), limit)
+	videoIDs, viewers, asOf, err := k.Statistics.Top.List(r.Context(), limit)
 	if err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func (a *api) top(w http.ResponseWriter, r *http.Request) error {
 	for i, id := range videoIDs {
 		answer.Videos[i] = countAnswer{id, viewers[i]}
 	}
-	a.allowCaching(w, asOf)
+	k.allowCaching(w, asOf)
 	return writeJSON(w, answer)
 }
 
@@ -244,12 +244,12 @@ type point struct {
 	Viewers int64     `json:"viewers"`
 }
 
-func (a *api) history(w http.ResponseWriter, r *http.Request) error {
-	given, err := parameters(r, paramLast)
+func (k *kind) history(w http.ResponseWriter, r *http.Request) error {
+	given, err := parameters(r, k.known(r, paramLast)...)
 	if err != nil {
 		return err
 	}
-	at, viewers, err := a.Statistics.History.Points(r.Context(), r.PathValue("video_id"), given[paramLast])
+	at, viewers, err := k.Statistics.History.Points(r.Context(), r.PathValue("video_id"), given[paramLast])
 	if err != nil {
 		return err
 	}
@@ -258,7 +258,7 @@ func (a *api) history(w http.ResponseWriter, r *http.Request) error {
 		answer.Points[i] = point{at[i].UTC().Truncate(time.Second), viewers[i]}
 	}
 	if len(at) > 0 {
-		a.allowCaching(w, at[len(at)-1])
+		k.allowCaching(w, at[len(at)-1])
 	}
 	return writeJSON(w, answer)
 }

@@ -2,6 +2,7 @@ package api
 
 import (
 	"cmp"
+	"errors"
 	"net/http"
 	"strings"
 	"sync"
@@ -11,8 +12,15 @@ import (
 type Tokens interface {
 	// Verify returns the video and the viewer that the token was signed for,
 	// neither of them empty. Its error is told to the client, so it must
-	// repeat nothing of the token.
+	// repeat nothing of the token. One with a method Forbidden() is answered with
+	// 403: the token is good, but not here. Any other is answered with 401.
 	Verify(token string) (videoID, viewerID string, err error)
+}
+
+// forbidden is what a Tokens returns for a token that is good elsewhere.
+type forbidden interface {
+	error
+	Forbidden()
 }
 
 var errNoViewer = badRequest("%s: missing or empty", fieldViewerID)
@@ -20,22 +28,27 @@ var errNoViewer = badRequest("%s: missing or empty", fieldViewerID)
 // viewer returns whom a play or a leave of the video is for: the viewer that
 // the body names, where tokens are verified the one that the token was signed
 // for. The body's token outweighs the header's.
-func (a *api) viewer(r *http.Request, videoID string, body viewerBody) (string, error) {
-	if a.Tokens != nil {
-		return a.claimOf(cmp.Or(body.token, bearer(r))).allows(videoID, body.viewerID)
+func (k *kind) viewer(r *http.Request, videoID string, body viewerBody) (string, error) {
+	if k.Tokens != nil {
+		return claimOf(k.Tokens, cmp.Or(body.token, bearer(r))).allows(videoID, body.viewerID)
 	}
-	if body.viewerID == "" {
+	return body.named()
+}
+
+// named is the viewer whom the body names, who must be somebody.
+func (b viewerBody) named() (string, error) {
+	if b.viewerID == "" {
 		return "", errNoViewer
 	}
-	return body.viewerID, nil
+	return b.viewerID, nil
 }
 
 // visitor is viewer for who is on the site: a token for any video serves.
 func (a *api) visitor(r *http.Request, body viewerBody) (string, error) {
 	if a.Tokens == nil {
-		return a.viewer(r, "", body)
+		return body.named()
 	}
-	c := a.claimOf(cmp.Or(body.token, bearer(r)))
+	c := claimOf(a.Tokens, cmp.Or(body.token, bearer(r)))
 	return c.allows(c.videoID, body.viewerID)
 }
 
@@ -45,11 +58,14 @@ type claim struct {
 	err               error
 }
 
-func (a *api) claimOf(token string) claim {
+func claimOf(tokens Tokens, token string) claim {
 	if token == "" {
 		return claim{err: newProblem(http.StatusUnauthorized, "token: missing; it goes into the header, as Authorization: Bearer, or into the body")}
 	}
-	videoID, viewerID, err := a.Tokens.Verify(token)
+	videoID, viewerID, err := tokens.Verify(token)
+	if _, ok := errors.AsType[forbidden](err); ok {
+		return claim{err: newProblem(http.StatusForbidden, "token: "+err.Error())}
+	}
 	if err != nil {
 		return claim{err: newProblem(http.StatusUnauthorized, "token: "+err.Error())}
 	}
@@ -72,13 +88,13 @@ func (c claim) allows(videoID, named string) (viewerID string, err error) {
 
 // verified returns the plays of a batch that their tokens allow, and where each
 // stands in the batch. It notes in errs why the others are not among them.
-func (a *api) verified(r *http.Request, body playsBody, errs []error) (allowed playsBody, places []int) {
+func (k *kind) verified(r *http.Request, body playsBody, errs []error) (allowed playsBody, places []int) {
 	header := bearer(r)
-	verify := sync.OnceValue(func() claim { return a.claimOf(header) }) // for all plays without one of their own
+	verify := sync.OnceValue(func() claim { return claimOf(k.Tokens, header) }) // for all plays without one of their own
 	for i, videoID := range body.videoIDs {
 		var c claim
 		if body.tokens[i] != "" {
-			c = a.claimOf(body.tokens[i])
+			c = claimOf(k.Tokens, body.tokens[i])
 		} else {
 			c = verify()
 		}

@@ -12,45 +12,45 @@ type playAnswer struct {
 	BeatAfter  int64 `json:"beat_after"`  // seconds
 }
 
-func (a *api) play(w http.ResponseWriter, r *http.Request) error {
+func (k *kind) play(w http.ResponseWriter, r *http.Request) error {
 	body, err := readViewer(w, r, fieldViewerID, fieldToken)
 	if err != nil {
 		return err
 	}
-	r, cancel := a.inTime(r)
+	r, cancel := k.inTime(r)
 	defer cancel()
 	videoID := r.PathValue("video_id")
-	viewerID, err := a.viewer(r, videoID, body)
+	viewerID, err := k.viewer(r, videoID, body)
 	if err != nil {
 		return err
 	}
-	recordedAt, err := a.Recorder.Play(r.Context(), videoID, viewerID)
+	recordedAt, err := k.Recorder.Play(r.Context(), videoID, viewerID)
 	if _, ok := errors.AsType[videoFull](err); ok {
-		a.metrics.refused[full].Inc()
+		k.metrics.refused[full].Inc()
 	}
 	if err != nil {
 		return err
 	}
-	return writeJSON(w, playAnswer{recordedAt, a.beatAfter()})
+	return writeJSON(w, playAnswer{recordedAt, k.beatAfter()})
 }
 
 func (a *api) beatAfter() int64 {
 	return max(int64(a.BeatAfter()/time.Second), 1)
 }
 
-func (a *api) leave(w http.ResponseWriter, r *http.Request) error {
+func (k *kind) leave(w http.ResponseWriter, r *http.Request) error {
 	body, err := readViewer(w, r, fieldViewerID, fieldRecordedAt, fieldToken)
 	if err != nil {
 		return err
 	}
-	r, cancel := a.inTime(r)
+	r, cancel := k.inTime(r)
 	defer cancel()
 	videoID := r.PathValue("video_id")
-	viewerID, err := a.viewer(r, videoID, body)
+	viewerID, err := k.viewer(r, videoID, body)
 	if err != nil {
 		return err
 	}
-	if err := a.Recorder.Leave(r.Context(), videoID, viewerID, body.recordedAt); err != nil {
+	if err := k.Recorder.Leave(r.Context(), videoID, viewerID, body.recordedAt); err != nil {
 		return err
 	}
 	w.WriteHeader(http.StatusNoContent)
@@ -63,13 +63,13 @@ type viewersAnswer struct {
 	AsOf    *time.Time `json:"as_of"` // whole seconds, UTC; null: unknown
 }
 
-func (a *api) viewers(w http.ResponseWriter, r *http.Request) error {
+func (k *kind) viewers(w http.ResponseWriter, r *http.Request) error {
 	videoID := r.PathValue("video_id")
-	viewers, asOf, err := a.Lookup.Viewers(r.Context(), videoID)
+	viewers, asOf, err := k.Lookup.Viewers(r.Context(), videoID)
 	if err != nil {
 		return err
 	}
-	a.allowCaching(w, asOf)
+	k.allowCaching(w, asOf)
 	return writeJSON(w, viewersAnswer{videoID, viewers, wholeSeconds(asOf)})
 }
 
