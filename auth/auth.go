@@ -43,7 +43,14 @@ var (
 	errNotYet     = errors.New("not valid yet (nbf)")
 	errIncomplete = errors.New("lacks one of the claims exp, vid and sub")
 	errExpiry     = errors.New("does not expire before the year 10000; exp is in seconds")
+	errKind       = otherKind{errors.New("for another kind of videos (kind)")}
 )
+
+// otherKind is why a token is refused that is good elsewhere.
+type otherKind struct{ error }
+
+// Forbidden tells it from what makes a token none.
+func (otherKind) Forbidden() {}
 
 // reasons word the library's errors, whose own texts are not for strangers.
 // The first that fits counts.
@@ -68,13 +75,20 @@ type Options struct {
 	// token is refused.
 	Keys *Keys
 
+	// Kind is the kind of videos that tokens must be for, which they name by the
+	// claim kind. "": any, and nobody looks at the claim.
+	Kind string
+
+	// DefaultKind is what a token is for that names no kind. "": no Kind's videos.
+	DefaultKind string
+
 	// Now tells the time, for exp and nbf. Nil: time.Now.
 	Now func() time.Time
 }
 
 // Verifier verifies play tokens. It is safe for concurrent use.
 type Verifier struct {
-	keys   *Keys
+	o      Options
 	parser *jwt.Parser
 }
 
@@ -83,7 +97,7 @@ func New(o Options) *Verifier {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return &Verifier{o.Keys, jwt.NewParser(
+	return &Verifier{o, jwt.NewParser(
 		jwt.WithValidMethods([]string{algHS256, algEdDSA}),
 		jwt.WithExpirationRequired(),
 		jwt.WithLeeway(leeway),
@@ -94,7 +108,8 @@ func New(o Options) *Verifier {
 
 // Verify returns the video and the viewer that the token was signed for,
 // neither of them empty. Its error says what is wrong in words for whoever
-// signs tokens, and repeats nothing of the token.
+// signs tokens, and repeats nothing of the token. It has a method Forbidden() if
+// the token is good, but for another kind's videos.
 func (v *Verifier) Verify(token string) (videoID, viewerID string, err error) {
 	if len(token) > maxToken {
 		return "", "", errTooLarge
@@ -103,13 +118,16 @@ func (v *Verifier) Verify(token string) (videoID, viewerID string, err error) {
 	if _, err := v.parser.ParseWithClaims(token, &c, v.keyOf); err != nil {
 		return "", "", reasonFor(err)
 	}
+	if v.o.Kind != "" && c.kind(v.o.DefaultKind) != v.o.Kind {
+		return "", "", errKind
+	}
 	return c.VideoID, c.Subject, nil
 }
 
 // keyOf returns the key that a token is to be verified with.
 func (v *Verifier) keyOf(token *jwt.Token) (any, error) {
 	id, _ := token.Header["kid"].(string)
-	k, known := v.keys.byID[id]
+	k, known := v.o.Keys.byID[id]
 	_, critical := token.Header["crit"]
 	switch {
 	case !known:
@@ -134,7 +152,17 @@ func reasonFor(err error) error {
 // claims are those of a play token; others are ignored.
 type claims struct {
 	VideoID string `json:"vid"`
+	Kind    any    `json:"kind"` // anything is well where it is not looked at
 	jwt.RegisteredClaims
+}
+
+// kind is what the token names, if anything. What is no text is no kind.
+func (c *claims) kind(otherwise string) string {
+	if c.Kind == nil {
+		return otherwise
+	}
+	name, _ := c.Kind.(string)
+	return name
 }
 
 // Validate is called once the signature was verified, and besides the checks
