@@ -13,6 +13,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -33,7 +34,11 @@ type Options struct {
 	Program string // "recorder"
 	Version string
 
+	Kind  string   // that is shown; "": there is one only
+	Kinds []string // all that there are
+
 	Keys       keys.Keys
+	Lease      string // the key of the workers' lock; "": that of Keys
 	Window     func() time.Duration
 	Interval   func() time.Duration // from the end of a pass to the start of the next
 	CountTTL   time.Duration        // how long after a complete pass its counts are known
@@ -117,6 +122,7 @@ func New(rdb redis.UniversalClient, o Options) (*Console, error) {
 	if err != nil {
 		return nil, err
 	}
+	o.Lease = cmp.Or(o.Lease, o.Keys.Lease())
 	return &Console{rdb: rdb, o: o, began: time.Now(), sites: sites, videos: videos}, nil
 }
 

@@ -13,6 +13,8 @@ import (
 type site struct {
 	Program  string    `json:"program"`
 	Version  string    `json:"version"`
+	Kind     string    `json:"kind,omitempty"`
+	Kinds    []string  `json:"kinds,omitempty"` // more than one, or none
 	Now      *int64    `json:"now"`
 	WindowS  int64     `json:"window_s"`
 	Interval int64     `json:"interval_ms"`
@@ -91,6 +93,7 @@ func (c *Console) site(ctx context.Context) *site {
 	defer cancel()
 	s := &site{
 		Program: c.o.Program, Version: c.o.Version, Settings: c.o.Settings(),
+		Kind: c.o.Kind, Kinds: c.choice(),
 		WindowS: int64(c.o.Window() / time.Second), Interval: c.o.Interval().Milliseconds(),
 	}
 	statistics := &c.o.Statistics
@@ -121,6 +124,14 @@ func (c *Console) site(ctx context.Context) *site {
 	return s
 }
 
+// choice is the kinds that can be shown, where there is any choice.
+func (c *Console) choice() []string {
+	if len(c.o.Kinds) < 2 {
+		return nil
+	}
+	return c.o.Kinds
+}
+
 // after returns s without the points of its history until that time.
 func (s *site) after(since int64) *site {
 	if s.History.Value == nil {
@@ -144,7 +155,7 @@ func (c *Console) now(ctx context.Context) *int64 {
 }
 
 func (c *Console) held(ctx context.Context) *bool {
-	n, err := c.rdb.Exists(ctx, c.o.Keys.Lease()).Result()
+	n, err := c.rdb.Exists(ctx, c.o.Lease).Result()
 	if err != nil {
 		return nil
 	}

@@ -31,9 +31,9 @@ func main() {
 	}
 }
 
-// memoryLimit keeps the worker small: what a pass needs is bounded, and without
-// a limit as much again would be garbage that waits to be collected. GOMEMLIMIT
-// outweighs it.
+// memoryLimit keeps the worker small, for each kind of videos that it counts: what a
+// pass needs is bounded, and without a limit as much again would be garbage that waits
+// to be collected. GOMEMLIMIT outweighs it.
 const memoryLimit = 48 << 20
 
 // run takes the environment whole, as variables that nobody knows are refused.
@@ -56,7 +56,7 @@ func run(ctx context.Context, args []string, getenv func() []string, stdout io.W
 		return err
 	}
 	if debug.SetMemoryLimit(-1) == math.MaxInt64 { // none is set
-		debug.SetMemoryLimit(memoryLimit)
+		debug.SetMemoryLimit(memoryLimit * int64(len(p.Config.Config().Prefixes())))
 	}
 	if once {
 		return schedule.Once(ctx, p)

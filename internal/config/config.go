@@ -21,15 +21,15 @@ import (
 type Config struct {
 	// Prefix begins every Redis key.
 	Prefix string `mapstructure:"prefix"`
-	// Kinds are counted side by side, each under a prefix of its own name. None is the usual case, one kind under Prefix:
-	// read them with [Config.Prefixes].
-	Kinds []string `mapstructure:"kinds"`
 	// Window is how long after a beat a viewer still counts as online, in whole seconds.
 	Window time.Duration `mapstructure:"window"`
 	// KeyTTL is the expiry of a video's hash, renewed by every write, in whole seconds.
 	KeyTTL time.Duration `mapstructure:"key_ttl"`
 	// CountTTL is the expiry of a published count, in whole seconds.
 	CountTTL time.Duration `mapstructure:"count_ttl"`
+	// Kinds are counted side by side, each under a prefix of its own name. None is the usual case, one kind under Prefix:
+	// read them with [Config.Prefixes].
+	Kinds []string `mapstructure:"kinds"`
 
 	Redis    Redis    `mapstructure:"redis"`
 	Recorder Recorder `mapstructure:"recorder"`

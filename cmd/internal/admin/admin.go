@@ -20,9 +20,10 @@ import (
 // Admin is a handler. Call Close when nobody asks it any more.
 type Admin struct {
 	http.Handler
-	redis   redis.UniversalClient // of its own: the page waits for no play or pass, nor they for it
-	stores  []*stats.Store
-	console *console.Console
+	redis    redis.UniversalClient // of its own: the page waits for no play or pass, nor they for it
+	stores   []*stats.Store
+	online   *stats.Online // of the site, kept by the first kind; nil: off
+	consoles []*console.Console
 }
 
 // New returns the handler of a program.
@@ -36,39 +37,74 @@ func New(p *program.Program, ready *ops.Readiness) (_ *Admin, err error) {
 	if a.redis, err = p.Redis(); err != nil {
 		return nil, err
 	}
-	statistics, err := a.statistics(p)
+	mux := http.NewServeMux()
+	mux.Handle("/", ops.AdminHandler(p.Metrics, ready))
+	page, err := a.console(p)
+	if err != nil {
+		return nil, err
+	}
+	mux.Handle("/console", page)
+	mux.Handle("/console/", page)
+	a.Handler = mux
+	return a, nil
+}
+
+// console is the operator's page. Of several kinds it shows the one that is asked
+// for by ?kind=, else the first.
+func (a *Admin) console(p *program.Program) (http.Handler, error) {
+	pages := make(map[string]http.Handler)
+	for i, k := range p.Kinds() {
+		c, err := a.newConsole(p, k)
+		if err != nil {
+			return nil, err
+		}
+		pages[k.Name] = c.Handler()
+		if i == 0 {
+			pages[""] = pages[k.Name]
+		}
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		page, ok := pages[r.URL.Query().Get("kind")]
+		if !ok {
+			http.NotFound(w, r)
+			return
+		}
+		page.ServeHTTP(w, r)
+	}), nil
+}
+
+func (a *Admin) newConsole(p *program.Program, k program.Kind) (*console.Console, error) {
+	statistics, err := a.statistics(p, k)
 	if err != nil {
 		return nil, err
 	}
 	c := p.Config.Config()
-	a.console, err = console.New(a.redis, console.Options{
+	page, err := console.New(a.redis, console.Options{
 		Program:    p.Name,
 		Version:    p.Version,
-		Keys:       p.Keys(),
+		Kind:       k.Name,
+		Kinds:      c.Kinds,
+		Keys:       k.Keys,
+		Lease:      p.Kinds()[0].Keys.Lease(),
 		Window:     func() time.Duration { return p.Config.Config().Window },
 		Interval:   func() time.Duration { return p.Config.Config().Worker.Interval },
 		CountTTL:   c.CountTTL,
 		Statistics: statistics,
 		Settings:   func() []console.Setting { return settings(p.Name, p.Config.Config()) },
-		Metrics:    p.Metrics,
+		Metrics:    k.Gatherer,
 		Files:      web.Console(),
 		Runbook:    docs.Operations,
 	})
-	if err != nil {
-		return nil, err
+	if err == nil {
+		a.consoles = append(a.consoles, page)
 	}
-	mux := http.NewServeMux()
-	mux.Handle("/", ops.AdminHandler(p.Metrics, ready))
-	mux.Handle("/console", a.console.Handler())
-	mux.Handle("/console/", a.console.Handler())
-	a.Handler = mux
-	return a, nil
+	return page, err
 }
 
 // Close gives back what New took.
 func (a *Admin) Close() {
-	if a.console != nil {
-		a.console.Close()
+	for _, c := range a.consoles {
+		c.Close()
 	}
 	for _, s := range a.stores {
 		s.Close()
@@ -86,20 +122,23 @@ const (
 )
 
 // statistics reads those that the configuration switches on.
-func (a *Admin) statistics(p *program.Program) (s console.Statistics, err error) {
+func (a *Admin) statistics(p *program.Program, k program.Kind) (s console.Statistics, err error) {
 	c := p.Config.Config()
-	numbers, err := a.store(p, freshNumbers)
+	numbers, err := a.store(p, k, freshNumbers)
 	if err != nil {
 		return s, err
 	}
-	points, err := a.store(p, freshHistory)
+	points, err := a.store(p, k, freshHistory)
 	if err != nil {
 		return s, err
 	}
 	if c.Stats.Online {
-		online := stats.NewOnline(numbers, c.Window, c.KeyTTL)
-		p.OnChange(func(c config.Config) { online.SetWindow(c.Window) })
-		s.Online = online
+		if a.online == nil {
+			online := stats.NewOnline(numbers, c.Window, c.KeyTTL)
+			p.OnChange(func(c config.Config) { online.SetWindow(c.Window) })
+			a.online = online
+		}
+		s.Online = a.online
 	}
 	if c.Stats.Uniques {
 		s.Uniques = stats.NewUniques(numbers)
@@ -119,10 +158,10 @@ func (a *Admin) statistics(p *program.Program) (s console.Statistics, err error)
 	return s, nil
 }
 
-func (a *Admin) store(p *program.Program, fresh time.Duration) (*stats.Store, error) {
+func (a *Admin) store(p *program.Program, k program.Kind, fresh time.Duration) (*stats.Store, error) {
 	c := p.Config.Config()
 	s, err := stats.NewStore(a.redis, stats.Options{
-		Keys: p.Keys(), Zone: c.Location(), Cache: fresh, Timeout: 2 * c.Redis.Timeout,
+		Keys: k.Keys, Zone: c.Location(), Cache: fresh, Timeout: 2 * c.Redis.Timeout,
 	})
 	if err == nil {
 		a.stores = append(a.stores, s)

@@ -17,7 +17,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"headcount/internal/config"
-	"headcount/internal/keys"
 	"headcount/internal/ops"
 	"headcount/internal/redisclient"
 )
@@ -62,8 +61,16 @@ func Start(o config.Options) (*Program, error) {
 		return nil, err
 	}
 	log.Info("starting", zap.String("program", o.Program), zap.String("version", o.Version),
-		zap.String("redis_mode", c.Redis.Mode), zap.Strings("redis_addrs", c.Redis.Addrs), zap.String("prefix", c.Prefix))
+		zap.String("redis_mode", c.Redis.Mode), zap.Strings("redis_addrs", c.Redis.Addrs), prefixField(c))
 	return &Program{Name: o.Program, Version: o.Version, Config: source, Log: log, Metrics: metrics, level: level, tls: encryption}, nil
+}
+
+// prefixField is the prefix, or where they are listed the kinds, each of which is one.
+func prefixField(c config.Config) zap.Field {
+	if len(c.Kinds) > 0 {
+		return zap.Strings("kinds", c.Kinds)
+	}
+	return zap.String("prefix", c.Prefix)
 }
 
 func redisTLS(c config.Redis) (*tls.Config, error) {
@@ -115,9 +122,6 @@ func (p *Program) setLevel(c config.Config) {
 		p.level.SetLevel(level.Level())
 	}
 }
-
-// Keys spells the program's Redis keys.
-func (p *Program) Keys() keys.Keys { return keys.New(p.Config.Config().Prefix) }
 
 // Redis returns a new client. Work that must not wait for other work gets a
 // client of its own.

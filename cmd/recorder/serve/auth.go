@@ -35,18 +35,20 @@ func readKeys(c config.Auth) (keys *auth.Keys, listed, filed []error) {
 	return keys, listed, filed
 }
 
-// playTokens verifies play tokens. It is nil without keys: nobody needs a token.
-// Which of the two it is stands in the log, as a variable that is empty by mistake
-// lets everybody in.
-func playTokens(c config.Auth, log *zap.Logger) (api.Tokens, error) {
-	keys, listed, filed := readKeys(c)
+// playTokens returns what verifies play tokens, of a kind or, with "", of any. It
+// verifies by nil without keys: nobody needs a token. Which of the two it is stands in the log,
+// as a variable that is empty by mistake lets everybody in.
+func playTokens(c config.Config, log *zap.Logger) (of func(kind string) api.Tokens, err error) {
+	keys, listed, filed := readKeys(c.Auth)
 	if err := errors.Join(append(listed, filed...)...); err != nil { // the file has changed since it was checked
 		return nil, err
 	}
 	if len(keys.IDs()) == 0 {
 		log.Info("plays need no token: auth.play_keys and auth.play_keys_file are empty")
-		return nil, nil
+		return func(string) api.Tokens { return nil }, nil
 	}
 	log.Info("plays need a token", zap.Strings("kids", keys.IDs()))
-	return auth.New(auth.Options{Keys: keys}), nil
+	return func(kind string) api.Tokens {
+		return auth.New(auth.Options{Keys: keys, Kind: kind, DefaultKind: c.Prefixes()[0]})
+	}, nil
 }

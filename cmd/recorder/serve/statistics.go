@@ -19,26 +19,22 @@ type statistics struct {
 	api      api.Statistics
 }
 
-// newStatistics builds what the configuration switches on; rdb reads.
-func newStatistics(p *program.Program, rdb redis.UniversalClient, timeout time.Duration) (*statistics, error) {
+// newStatistics builds what the configuration switches on; rdb reads. Who is online
+// is for the caller to add.
+func newStatistics(p *program.Program, k program.Kind, rdb redis.UniversalClient, timeout time.Duration) (*statistics, error) {
 	c := p.Config.Config()
-	failures, err := stats.NewFailures(p.Log, p.Metrics)
+	failures, err := stats.NewFailures(k.Log, k.Metrics)
 	if err != nil {
 		return nil, err
 	}
 	store, err := stats.NewStore(rdb, stats.Options{
-		Keys: p.Keys(), Zone: c.Location(), Cache: c.Lookup.Cache, Timeout: timeout,
+		Keys: k.Keys, Zone: c.Location(), Cache: c.Lookup.Cache, Timeout: timeout,
 	})
 	if err != nil {
 		return nil, err
 	}
 	s := &statistics{store: store}
 	s.recorder.Failed = failures.Note
-	if c.Stats.Online {
-		online := stats.NewOnline(store, c.Window, c.KeyTTL)
-		p.OnChange(func(c config.Config) { online.SetWindow(c.Window) })
-		s.recorder.Online, s.api.Online = online, online
-	}
 	if c.Stats.Uniques {
 		uniques := stats.NewUniques(store)
 		s.recorder.Uniques, s.api.Uniques = uniques, uniques
@@ -57,4 +53,15 @@ func newStatistics(p *program.Program, rdb redis.UniversalClient, timeout time.D
 		s.api.History = stats.NewHistory(store, c.Stats.History)
 	}
 	return s, nil
+}
+
+// newOnline keeps who is on the site, nil where that is off.
+func newOnline(p *program.Program, store *stats.Store) *stats.Online {
+	c := p.Config.Config()
+	if !c.Stats.Online {
+		return nil
+	}
+	online := stats.NewOnline(store, c.Window, c.KeyTTL)
+	p.OnChange(func(c config.Config) { online.SetWindow(c.Window) })
+	return online
 }

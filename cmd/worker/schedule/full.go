@@ -3,8 +3,6 @@ package schedule
 import (
 	"context"
 	"time"
-
-	"github.com/google/uuid"
 )
 
 const fullMessage = "Redis is full and takes no lease: this worker makes passes without it, which free memory"
@@ -17,7 +15,8 @@ func (w *worker) passWithoutLease(ctx context.Context) {
 		w.full = true
 		w.log.Warn(fullMessage)
 	}
-	w.passAlone(ctx)
+	w.alone.Inc()
+	_ = w.pass(ctx, withoutLease) // it has logged its error
 	select {
 	case <-ctx.Done():
 	case <-time.After(time.Duration(w.interval.Load())):
@@ -26,14 +25,3 @@ func (w *worker) passWithoutLease(ctx context.Context) {
 
 // withoutLease lets a pass write that nobody else can have the right to.
 func withoutLease() bool { return true }
-
-// passAlone makes a pass outside the schedule, which would see to a panic.
-func (w *worker) passAlone(ctx context.Context) {
-	defer func() {
-		if recovered := recover(); recovered != nil {
-			w.reportPanic(uuid.Nil, "pass", recovered)
-		}
-	}()
-	w.alone.Inc()
-	_ = w.pass(ctx, withoutLease) // it has logged its error
-}

@@ -92,7 +92,8 @@ func (b *bubble) start(t *testing.T, interval time.Duration, pass func(ctx conte
 	ctx, stop := context.WithCancel(t.Context())
 	w := &testWorker{logs: logs, stop: stop, ended: make(chan struct{})}
 	lease := lock.New(b.client, lock.Options{Key: leaseKey, TTL: leaseTTL, Retry: retry})
-	w.worker = newWorker(zap.New(core), lease, passFunc(func(ctx context.Context) error {
+	log := zap.New(core)
+	w.worker = newWorker(log, lease, []counted{{log, passFunc(func(ctx context.Context) error {
 		if w.running {
 			t.Error("two passes at once in one worker")
 		}
@@ -100,7 +101,7 @@ func (b *bubble) start(t *testing.T, interval time.Duration, pass func(ctx conte
 		defer func() { w.running = false }()
 		w.starts = append(w.starts, b.since())
 		return pass(ctx, len(w.starts))
-	}), interval, nil)
+	})}}, interval, nil)
 	go func() {
 		defer close(w.ended)
 		if err := w.lead(ctx); err != nil {

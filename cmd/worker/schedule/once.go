@@ -8,6 +8,7 @@ import (
 
 	"headcount/aggregator"
 	"headcount/cmd/internal/program"
+	"headcount/internal/config"
 	"headcount/lock"
 	"headcount/stats"
 )
@@ -27,7 +28,7 @@ func Once(ctx context.Context, p *program.Program) error {
 		p.Log.Info("no pass made: another worker holds the lease")
 		return nil
 	}
-	w := newWorker(p.Log, d.lease, d.passes, 0, p.Metrics)
+	w := newWorker(p.Log, d.lease, d.kinds, 0, p.Metrics)
 	if errors.Is(err, lock.ErrFull) {
 		p.Log.Warn(fullMessage)
 		return w.pass(ctx, withoutLease)
@@ -42,11 +43,11 @@ func Once(ctx context.Context, p *program.Program) error {
 
 // dependencies are what a worker needs.
 type dependencies struct {
-	redis  redis.UniversalClient // for the lease, so that a refresh never waits for a pass
-	scan   redis.UniversalClient // for the passes
-	lease  *lock.Lease
-	stats  *stats.Store
-	passes *aggregator.Aggregator
+	redis redis.UniversalClient // for the lease, so that a refresh never waits for a pass
+	scan  redis.UniversalClient // for the passes
+	lease *lock.Lease
+	stats []*stats.Store
+	kinds []counted
 }
 
 func connect(p *program.Program) (*dependencies, error) {
@@ -60,33 +61,49 @@ func connect(p *program.Program) (*dependencies, error) {
 		d.close()
 		return nil, err
 	}
+	kinds := p.Kinds()
 	d.lease = lock.New(d.redis, lock.Options{
-		Key:     p.Keys().Lease(),
+		Key:     kinds[0].Keys.Lease(),
 		TTL:     c.Lease.TTL,
 		Timeout: c.Redis.Timeout,
 	})
-	observe, store, err := observe(p, d.scan)
-	if err != nil {
-		d.close()
-		return nil, err
+	for _, k := range kinds {
+		if err := d.add(p, k, len(kinds) > 1); err != nil {
+			d.close()
+			return nil, err
+		}
 	}
-	d.stats = store
-	d.passes = aggregator.New(d.scan, aggregator.Options{
-		Keys:       p.Keys(),
+	return &d, nil
+}
+
+// add adds a kind, perhaps one of several.
+func (d *dependencies) add(p *program.Program, k program.Kind, several bool) error {
+	c := p.Config.Config()
+	first := len(d.kinds) == 0
+	observe, store, err := observe(p, k, d.scan, first)
+	if err != nil {
+		return err
+	}
+	d.stats = append(d.stats, store)
+	passes := aggregator.New(d.scan, aggregator.Options{
+		Keys:       k.Keys,
+		Shared:     several,
 		Window:     c.Window,
 		KeyTTL:     c.KeyTTL,
 		CountTTL:   c.CountTTL,
 		Holder:     lock.Holder(),
-		Logger:     p.Log,
-		Registerer: p.Metrics,
+		Logger:     k.Log,
+		Registerer: k.Metrics,
 		Observe:    observe,
 	})
-	return &d, nil
+	p.OnChange(func(c config.Config) { passes.SetWindow(c.Window) })
+	d.kinds = append(d.kinds, counted{k.Log, passes})
+	return nil
 }
 
 func (d *dependencies) close() {
-	if d.stats != nil {
-		d.stats.Close()
+	for _, s := range d.stats {
+		s.Close()
 	}
 	for _, rdb := range []redis.UniversalClient{d.redis, d.scan} {
 		if rdb != nil {

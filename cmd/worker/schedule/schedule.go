@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/go-co-op/gocron/v2"
-	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promauto"
 	"go.uber.org/zap"
@@ -30,11 +29,17 @@ type passer interface {
 	PassWhile(ctx context.Context, mayWrite func() bool) (aggregator.Summary, error)
 }
 
-// worker makes passes while it holds the lease.
+// counted is a kind of videos of which passes are made.
+type counted struct {
+	log *zap.Logger
+	passer
+}
+
+// worker makes passes of all kinds while it holds the lease.
 type worker struct {
 	log      *zap.Logger
 	lease    *lock.Lease
-	passer   passer
+	kinds    []counted
 	interval atomic.Int64  // time.Duration from the end of a pass to the start of the next
 	changed  chan struct{} // the interval has changed; holds one
 	held     prometheus.Gauge
@@ -43,8 +48,8 @@ type worker struct {
 	full     bool // the last try for the lease found Redis full
 }
 
-func newWorker(log *zap.Logger, lease *lock.Lease, p passer, interval time.Duration, reg prometheus.Registerer) *worker {
-	w := &worker{log: log, lease: lease, passer: p, changed: make(chan struct{}, 1)}
+func newWorker(log *zap.Logger, lease *lock.Lease, kinds []counted, interval time.Duration, reg prometheus.Registerer) *worker {
+	w := &worker{log: log, lease: lease, kinds: kinds, changed: make(chan struct{}, 1)}
 	w.interval.Store(int64(interval))
 	promauto.With(reg).NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "headcount_worker_interval_seconds",
@@ -69,11 +74,8 @@ func Service(ctx context.Context, p *program.Program) error {
 	}
 	defer d.close()
 
-	w := newWorker(p.Log, d.lease, d.passes, p.Config.Config().Worker.Interval, p.Metrics)
-	p.OnChange(func(c config.Config) {
-		d.passes.SetWindow(c.Window)
-		w.setInterval(c.Worker.Interval)
-	})
+	w := newWorker(p.Log, d.lease, d.kinds, p.Config.Config().Worker.Interval, p.Metrics)
+	p.OnChange(func(c config.Config) { w.setInterval(c.Worker.Interval) })
 	ready := ops.NewReadiness(map[string]ops.Check{
 		"redis": program.RedisCheck(d.redis),
 		"lease": w.leaseState,
@@ -198,7 +200,7 @@ func (w *worker) passEvery(term *lock.Term, interval time.Duration, atOnce bool)
 		case <-over:
 		}
 	})
-	if _, err := scheduler.NewJob(gocron.DurationJob(interval), task, w.jobOptions(atOnce)...); err != nil {
+	if _, err := scheduler.NewJob(gocron.DurationJob(interval), task, jobOptions(atOnce)...); err != nil {
 		return fmt.Errorf("schedule: %w", errors.Join(err, scheduler.Shutdown()))
 	}
 	scheduler.Start()
@@ -216,13 +218,11 @@ func (w *worker) passEvery(term *lock.Term, interval time.Duration, atOnce bool)
 	return nil
 }
 
-func (w *worker) jobOptions(atOnce bool) []gocron.JobOption {
+func jobOptions(atOnce bool) []gocron.JobOption {
 	options := []gocron.JobOption{
 		gocron.WithName("pass"),
 		gocron.WithSingletonMode(gocron.LimitModeReschedule),
 		gocron.WithIntervalFromCompletion(),
-		// Without this listener a panic would end the process.
-		gocron.WithEventListeners(gocron.AfterJobRunsWithPanic(w.reportPanic)),
 	}
 	if atOnce {
 		options = append(options, gocron.WithStartAt(gocron.WithStartImmediately()))
@@ -230,16 +230,39 @@ func (w *worker) jobOptions(atOnce bool) []gocron.JobOption {
 	return options
 }
 
-func (w *worker) reportPanic(_ uuid.UUID, _ string, recovered any) {
-	w.log.Error("a pass panicked; the next one runs as scheduled",
-		zap.Any("panic", recovered), zap.ByteString("stack", debug.Stack()))
+// pass makes a pass of each kind, one after another: they share a Redis. What fails
+// in one does not keep the next from being counted.
+func (w *worker) pass(ctx context.Context, mayWrite func() bool) error {
+	var errs []error
+	for _, k := range w.kinds {
+		err := k.pass(ctx, mayWrite)
+		errs = append(errs, err)
+		if errors.Is(err, aggregator.ErrCutShort) { // as the next would be
+			break
+		}
+	}
+	return errors.Join(errs...)
 }
+
+var errPanicked = errors.New("a pass panicked")
 
 // pass makes one pass and logs it in one line. mayWrite is asked before each of
 // its writes: after this process was stopped for longer than a lease lasts, the
 // next write may come before the timer that ends ctx.
-func (w *worker) pass(ctx context.Context, mayWrite func() bool) error {
-	sum, err := w.passer.PassWhile(ctx, mayWrite)
+func (k counted) pass(ctx context.Context, mayWrite func() bool) (err error) {
+	defer func() { // or it would end the process
+		if recovered := recover(); recovered != nil {
+			k.log.Error("a pass panicked; the next one runs as scheduled",
+				zap.Any("panic", recovered), zap.ByteString("stack", debug.Stack()))
+			err = errPanicked
+		}
+	}()
+	sum, err := k.PassWhile(ctx, mayWrite)
+	k.report(sum, err)
+	return err
+}
+
+func (k counted) report(sum aggregator.Summary, err error) {
 	fields := []zap.Field{
 		zap.Int64("videos", sum.Videos),
 		zap.Int64("viewers", sum.Viewers),
@@ -259,11 +282,10 @@ func (w *worker) pass(ctx context.Context, mayWrite func() bool) error {
 	rare("errors", sum.Errors)
 	switch {
 	case err == nil:
-		w.log.Info("pass complete", fields...)
+		k.log.Info("pass complete", fields...)
 	case errors.Is(err, aggregator.ErrCutShort):
-		w.log.Info("pass cut short", append(fields, zap.Error(err))...)
+		k.log.Info("pass cut short", append(fields, zap.Error(err))...)
 	default:
-		w.log.Warn("pass partial: what failed keeps its earlier count", append(fields, zap.Error(err))...)
+		k.log.Warn("pass partial: what failed keeps its earlier count", append(fields, zap.Error(err))...)
 	}
-	return err
 }

@@ -11,20 +11,20 @@ import (
 	"headcount/stats"
 )
 
-// observe returns what has passes write the statistics that the configuration
-// switches on. Close the store when they are over.
-func observe(p *program.Program, rdb redis.UniversalClient) (func(time.Time) aggregator.Observer, *stats.Store, error) {
+// observe returns what has passes of a kind write the statistics that the configuration
+// switches on; the first kind's trim who is online too. Close the store when they are over.
+func observe(p *program.Program, k program.Kind, rdb redis.UniversalClient, first bool) (func(time.Time) aggregator.Observer, *stats.Store, error) {
 	c := p.Config.Config()
-	failures, err := stats.NewFailures(p.Log, p.Metrics)
+	failures, err := stats.NewFailures(k.Log, k.Metrics)
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := stats.NewStore(rdb, stats.Options{Keys: p.Keys(), Zone: c.Location()})
+	store, err := stats.NewStore(rdb, stats.Options{Keys: k.Keys, Zone: c.Location()})
 	if err != nil {
 		return nil, nil, err
 	}
 	passes := &stats.Passes{KeyTTL: c.KeyTTL, Failures: failures}
-	if c.Stats.Online {
+	if c.Stats.Online && first {
 		passes.Online = stats.NewOnline(store, c.Window, c.KeyTTL)
 		p.OnChange(func(c config.Config) { passes.Online.SetWindow(c.Window) })
 	}
