@@ -2,6 +2,8 @@
 export interface PlayerOptions {
   /** The video: 1 to 256 bytes of UTF-8 without control characters, not beginning with `count:`. */
   videoId: string | number
+  /** The kind of the video, such as `live`, where the server lists several. Left out: `video`. */
+  kind?: string
   /** Who watches. Left out or empty: a random id that stays in this browser, or with a token, the token's subject. */
   viewerId?: string | number
   /** The server, such as `https://count.example.org`. Left out: `Headcount.endpoint`. */

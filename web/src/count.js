@@ -27,7 +27,7 @@ const refresh = async () => {
 }
 
 // batches are the requests for all counts: one, unless there are more than the server takes (200), the URL gets too long
-// for common proxies (8 KB), or elements name other servers.
+// for common proxies (8 KB), or elements name other servers or kinds.
 const batches = () => {
   const all = []
   const open = {} // endpoint → its last batch
@@ -37,10 +37,11 @@ const batches = () => {
       show('unknown')
       continue
     }
-    const url = locate(count.getAttribute('endpoint'), 'viewers')
+    const kind = count.getAttribute('kind')
+    const url = locate(count.getAttribute('endpoint'), 'viewers?' + (kind ? `kind=${encodeURIComponent(kind)}&` : ''))
     let batch = open[url]
     if (!batch || batch.shows.length == 200 || batch.url.length > 6000) all.push((open[url] = batch = { url, shows: [] }))
-    batch.url += (batch.shows.length ? '&' : '?') + 'video_id=' + encodeURIComponent(id)
+    batch.url += (batch.shows.length ? '&' : '') + 'video_id=' + encodeURIComponent(id)
     batch.shows.push((state, viewers) => {
       const changed = id != count.getAttribute('video-id') // in the meantime
       const forgiven = state == 'offline' && !failures && count.viewers != null // one lost refresh is no outage
@@ -94,7 +95,7 @@ export const start = () => {
   const adopted = styles()
 
   class ViewerCount extends HTMLElement {
-    static observedAttributes = ['video-id', 'endpoint']
+    static observedAttributes = ['video-id', 'kind', 'endpoint']
     #viewers = null
     #state // the attribute of a clone is another's
 

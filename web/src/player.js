@@ -7,13 +7,13 @@ let parked // those of a page that was left and may come back from the browser's
 
 // trackPlayer is for players of any kind: the caller says when it plays, pauses and ends.
 export const trackPlayer = (options) => {
-  const { videoId, viewerId, endpoint, token } = options ?? {}
+  const { videoId, viewerId, endpoint, token, kind } = options ?? {}
   const known = usable(videoId)
   if (!known) warn('not a video id:', videoId)
   const named = `${viewerId ?? ''}` || undefined
   const anonymous = !named && !token
   const viewer = anonymous ? anonymousId() : named // without one, it is the token's subject
-  const url = locate(endpoint, 'videos/' + (known && encodeURIComponent(videoId)) + '/')
+  const url = locate(endpoint, (kind || 'video') + 's/' + (known && encodeURIComponent(videoId)) + '/')
   const tabs = tabsOf(url, viewer)
 
   let playing = false

@@ -41,7 +41,7 @@ export const trackVideo = (video, options) => {
   return tracker
 }
 
-const attributes = ['', '-viewer', '-endpoint', '-muted'].map((end) => 'data-headcount' + end)
+const attributes = ['', '-kind', '-viewer', '-endpoint', '-muted'].map((end) => 'data-headcount' + end)
 
 // wish is what an element asks for, in a form that can be compared.
 const wish = (video) =>
@@ -60,6 +60,7 @@ const scan = () => {
     const data = video.dataset
     const tracker = trackVideo(video, {
       videoId: data.headcount,
+      kind: data.headcountKind,
       viewerId: data.headcountViewer,
       endpoint: data.headcountEndpoint,
       muted: 'headcountMuted' in data,

@@ -61,6 +61,7 @@ var tests = []struct {
 	{"any player", testAnyPlayer},
 	{"counts of a page", testCounts},
 	{"counts and their states", testCountStates},
+	{"kinds", testKinds},
 	{"counts are refreshed while visible", testCountsHidden},
 	{"counts for screen readers", testCountNames},
 	{"examples", testExamples},
