@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 
@@ -73,6 +74,7 @@ func TestStoppedWorkers(t *testing.T) {
 		f.faults++
 		m.over(leader.proxy)
 		f.recovered(crew.awaitSuccessor(t, before, told))
+		awaitEnd(t, leader.Program)
 		if err := leader.Stop(t); err != nil {
 			t.Errorf("the worker ended with %v", err)
 		}
@@ -86,4 +88,14 @@ func TestStoppedWorkers(t *testing.T) {
 	f.lost = site.wantSound(t)
 	site.wantNobodyLeft(t)
 	f.report(t, site.ledger)
+}
+
+// awaitEnd waits until a program has ended that was told to: a second signal would cut it short.
+func awaitEnd(t *testing.T, p *programtest.Program) {
+	t.Helper()
+	select {
+	case <-p.Ended():
+	case <-time.After(limit):
+		t.Fatalf("the program still runs after %s; its output:\n%s", limit, p.Output())
+	}
 }
