@@ -38,7 +38,7 @@ func TestPaths(t *testing.T) {
 		"demo":    {Demo(), []string{"/demo/crowd.js", "/demo/demo.css", "/demo/demo.js", "/demo/icon.svg", "/demo/pictures.js", "/demo/text.js", "/{$}"}},
 		"console": {Console(), []string{
 			"/console/chart.js", "/console/console.css", "/console/console.js", "/console/dialogs.js", "/console/dom.js", "/console/figures.js",
-			"/console/format.js", "/console/icon.svg", "/console/markdown.js", "/console/tables.js", "/console/text.js",
+			"/console/format.js", "/console/icon.svg", "/console/kinds.js", "/console/markdown.js", "/console/tables.js", "/console/text.js",
 			"/console/uplot/LICENSE.txt", "/console/uplot/VERSION.txt", "/console/uplot/uPlot.iife.min.js", "/console/uplot/uPlot.min.css",
 			"/console/warnings.js", "/console/{$}",
 		}},

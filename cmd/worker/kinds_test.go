@@ -30,6 +30,11 @@ type kinds struct {
 func startKinds(t *testing.T, rdb redis.UniversalClient, addr string, more ...string) kinds {
 	t.Helper()
 	k := kinds{film: redistest.Prefix(t), live: redistest.Prefix(t), redis: rdb}
+	return k.start(t, addr, more...)
+}
+
+func (k kinds) start(t *testing.T, addr string, more ...string) kinds {
+	t.Helper()
 	k.env = programtest.Env(addr, "video", append([]string{"HEADCOUNT_KINDS=" + k.film + "," + k.live, "HEADCOUNT_LOOKUP_CACHE=0s"}, more...)...)
 	k.recorder = programtest.Start(t, runRecorder, k.env).URL(t, "public")
 	return k
@@ -85,6 +90,24 @@ func TestKinds(t *testing.T) {
 		c := redistest.SharedCluster(t)
 		startKinds(t, c.Client(), c.Addrs()[0], "HEADCOUNT_REDIS_MODE=cluster").testSideBySide(t)
 	})
+}
+
+// The rights that are documented for several kinds suffice.
+func TestDocumentedRightsOfKinds(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	k := kinds{film: redistest.Prefix(t), live: redistest.Prefix(t), redis: s.Client()}
+	recorder, _ := programtest.DocumentedUser(t, "headcount-recorder", k.film)
+	worker, _ := programtest.DocumentedUser(t, workerUser, k.film)
+	recorder, worker = recorder.WithKind(k.film, k.live), worker.WithKind(k.film, k.live)
+	recorder.Create(t, s.Client())
+	worker.Create(t, s.Client())
+	k = k.start(t, s.Addr(), recorder.Env()...)
+	k.env = append(k.env, worker.Env()...)
+	k.testSideBySide(t)
+	for _, refused := range programtest.Refused(t, s.Client()) {
+		t.Errorf("refused: %s", refused)
+	}
 }
 
 // Two kinds have a video of the same id, and each a viewer whom the other has not.

@@ -73,6 +73,19 @@ func (u User) Create(t testing.TB, admin *redis.Client) {
 	}
 }
 
+// WithKind returns the user with the rights for another kind too, as docs/security.md says to give them.
+func (u User) WithKind(first, kind string) User {
+	var rules []string
+	for _, rule := range u.rules {
+		rules = append(rules, rule)
+		other := strings.Replace(rule, "~"+first+":", "~"+kind+":", 1)
+		if other != rule && !strings.HasSuffix(rule, ":stats:online") && !strings.HasSuffix(rule, ":worker:lease") {
+			rules = append(rules, other)
+		}
+	}
+	return User{u.Name, rules}
+}
+
 // Lesser returns the user without one of its rights, for each that goes beyond another user's first rules, by what is
 // missing.
 func (u User) Lesser(beyond User) map[string]User {

@@ -3,6 +3,7 @@ import { listen, refreshVideo } from './dialogs.js'
 import { $, put } from './dom.js'
 import { show, showHistory, showPeaks, showPlays, showViewers } from './figures.js'
 import { timeOf } from './format.js'
+import { locate, showKinds } from './kinds.js'
 import { showLeader, showPasses, showRates, showRedis, showSettings, showTop } from './tables.js'
 import { text, translate } from './text.js'
 import { showWarnings } from './warnings.js'
@@ -25,6 +26,7 @@ const remember = ({ at, viewers }) => {
 
 const showAll = (data) => {
   put($('program'), `${data.program} ${data.version}`)
+  showKinds(data.kinds, data.kind)
   showWarnings(data.warnings)
   showViewers('viewers', data.viewers, data.now)
   show('videos', { value: data.viewers.videos })
@@ -43,7 +45,7 @@ const showAll = (data) => {
 }
 
 const refresh = async () => {
-  const answer = await fetch(`/console/data?since=${points.at.at(-1) ?? 0}`, { signal: AbortSignal.timeout(10000) })
+  const answer = await fetch(locate('data', { since: points.at.at(-1) ?? 0 }), { signal: AbortSignal.timeout(10000) })
   if (!answer.ok) throw new Error(answer.status)
   const data = await answer.json()
   showAll(data)

@@ -3,6 +3,7 @@
 import { Chart } from './chart.js'
 import { $, put } from './dom.js'
 import { show, showHistory, showPeaks, showPlays, showViewers } from './figures.js'
+import { locate } from './kinds.js'
 import { elementsOf } from './markdown.js'
 import { text } from './text.js'
 
@@ -24,7 +25,7 @@ export const refreshVideo = async (intervalMs = interval) => {
   interval = intervalMs
   const id = idOf('video')
   if (!id) return
-  const answer = await fetch(`/console/video?id=${encodeURIComponent(id)}`, { signal: AbortSignal.timeout(10000) })
+  const answer = await fetch(locate('video', { id }), { signal: AbortSignal.timeout(10000) })
   if (!answer.ok) throw new Error(answer.status)
   const video = await answer.json()
   if (idOf('video') != id) return // another one by now
@@ -68,7 +69,7 @@ export const listen = () => {
   addEventListener('hashchange', route)
   for (const kind of ['video', 'runbook']) {
     $(kind).addEventListener('close', () => {
-      if (idOf(kind)) history.replaceState(null, '', location.pathname)
+      if (idOf(kind)) history.replaceState(null, '', location.pathname + location.search)
     })
   }
   route()

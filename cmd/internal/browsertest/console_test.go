@@ -110,6 +110,40 @@ func (v *tab) wantStrict(t *testing.T) {
 	v.wantQuiet(t)
 }
 
+// Of several kinds one is shown, and the others are a link away.
+func TestConsoleOfKinds(t *testing.T) {
+	t.Parallel()
+	b := &board{browser: startBrowser(t), redis: redistest.Start(t)}
+	long := "campaign_of_the_whole_year_2026_x"[:32]
+	env := programtest.Env(b.redis.Addr(), "video", "HEADCOUNT_KINDS=video,live,"+long, "HEADCOUNT_WORKER_INTERVAL=1s", "HEADCOUNT_REDIS_TIMEOUT=1s")
+	recorder := programtest.Exec(t, programtest.Build(t, "recorder"), env)
+	for path, viewers := range map[string]int{"videos": 2, "lives": 3} {
+		for i := range viewers {
+			programtest.Post(t, fmt.Sprintf("%s/v1/%s/10001/play", recorder.URL(t, "public"), path), fmt.Sprintf(`{"viewer_id":"u%d"}`, i)).OK(t)
+		}
+	}
+	programtest.Exec(t, programtest.Build(t, "worker"), env)
+	v := b.open(t, recorder.URL(t, "admin")+"/console/")
+	v.do(t, chromedp.EmulateViewport(375, 700))
+	v.shows(t, "viewers", "2")
+	v.shows(t, "online", "3")
+	if got := eval[float64](t, v, "document.documentElement.scrollWidth"); got > 375 {
+		t.Errorf("the page is %g px wide, want 375", got)
+	}
+	current := "document.querySelector('#kinds [aria-current=page]')?.textContent"
+	v.until(t, current+" == 'video' && document.querySelectorAll('#kinds a').length == 3")
+	v.run(t, "document.querySelectorAll('#kinds a')[1].focus()")
+	v.do(t, chromedp.KeyEvent("\r"))
+	v.until(t, current+" == 'live'")
+	v.shows(t, "viewers", "3")
+	v.shows(t, "online", "3")
+	v.run(t, "document.querySelector('#top a').click()")
+	v.shows(t, "video-viewers", "3")
+	v.run(t, "document.querySelector('#video button').click()")
+	v.until(t, "location.search == '?kind=live' && location.hash == ''")
+	v.wantStrict(t)
+}
+
 // TestConsole looks at one board, and then breaks it.
 func TestConsole(t *testing.T) {
 	t.Parallel()
