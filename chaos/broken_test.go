@@ -33,6 +33,12 @@ var faults = map[string]struct {
 		replacement: "w.set = s.counts.Set(ctx, pipe, r.video, r.viewers+1)",
 		want:        wrongCount,
 	},
+	"a worker that lets counts expire early": {
+		file:        "internal/counts/counts.go",
+		text:        "TTL: jitter(w.TTL), Mode",
+		replacement: "TTL: jitter(w.TTL / 60), Mode",
+		want:        wrongTTL,
+	},
 	"a worker that evicts too early": {
 		file:        "aggregator/aggregator.go",
 		text:        "{ a.window.Store(int64(window)) }",

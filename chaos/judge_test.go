@@ -119,13 +119,23 @@ func TestJudgeOfKeys(t *testing.T) {
 		is   value // other than in a site where u1 watches 10001
 		want []kind
 	}{
-		"sound":                     {hash, value{kind: "hash", ttl: keyTTL, fields: viewers}, nil},
-		"count too large":           {counted, value{kind: "string", ttl: countTTL, text: "2"}, []kind{wrongCount}},
-		"no count":                  {counted, value{kind: "string", ttl: countTTL}, []kind{wrongCount}},
-		"count without a hash":      {"video:online:count:10002", value{kind: "string", ttl: countTTL, text: "1"}, []kind{wrongCount}},
-		"count of nobody":           {"video:online:count:10002", value{kind: "string", ttl: countTTL, text: "0"}, nil},
-		"hash without a TTL":        {hash, value{kind: "hash", ttl: noTTL, fields: viewers}, []kind{wrongTTL}},
-		"hash with a long TTL":      {hash, value{kind: "hash", ttl: keyTTL + time.Second, fields: viewers}, []kind{wrongTTL}},
+		"sound":                    {hash, value{kind: "hash", ttl: keyTTL, fields: viewers}, nil},
+		"count too large":          {counted, value{kind: "string", ttl: countTTL, text: "2"}, []kind{wrongCount}},
+		"no count":                 {counted, value{kind: "string", ttl: countTTL}, []kind{wrongCount}},
+		"count without a hash":     {"video:online:count:10002", value{kind: "string", ttl: countTTL, text: "1"}, []kind{wrongCount}},
+		"count of nobody":          {"video:online:count:10002", value{kind: "string", ttl: countTTL, text: "0"}, nil},
+		"hash without a TTL":       {hash, value{kind: "hash", ttl: noTTL, fields: viewers}, []kind{wrongTTL}},
+		"hash with a long TTL":     {hash, value{kind: "hash", ttl: keyTTL + time.Second, fields: viewers}, []kind{wrongTTL}},
+		"hash renewed by the play": {hash, value{kind: "hash", ttl: keyTTL - 6*time.Second, fields: viewers}, nil},
+		"hash with a short TTL":    {hash, value{kind: "hash", ttl: keyTTL - 7*time.Second, fields: viewers}, []kind{wrongTTL}},
+		"hash of a second":         {hash, value{kind: "hash", ttl: time.Second, fields: viewers}, []kind{wrongTTL}},
+		"count near its renewal":   {counted, value{kind: "string", ttl: countTTL/4 - 30*time.Second, text: "1"}, nil},
+		"count with a short TTL":   {counted, value{kind: "string", ttl: countTTL/4 - 33*time.Second, text: "1"}, []kind{wrongTTL}},
+		"last pass of a second": {pass, value{kind: "hash", ttl: time.Second, fields: map[string]string{
+			"started_at": strconv.Itoa(at - 30), "finished_at": strconv.Itoa(at - 29)}}, []kind{wrongTTL}},
+		"count that goes before it was promised to": {pass, value{kind: "hash", ttl: keyTTL, fields: map[string]string{
+			"started_at": strconv.Itoa(at - 30), "finished_at": strconv.Itoa(at - 29),
+			"counts_until": strconv.FormatInt(at+int64(countTTL/time.Second)+2, 10)}}, []kind{wrongTTL}},
 		"count without a TTL":       {counted, value{kind: "string", ttl: noTTL, text: "1"}, []kind{wrongTTL}},
 		"count with a jittered TTL": {counted, value{kind: "string", ttl: countTTL + 10*time.Second, text: "1"}, nil},
 		"count with a long TTL":     {counted, value{kind: "string", ttl: countTTL + 20*time.Second, text: "1"}, []kind{wrongTTL}},
