@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -33,6 +34,24 @@ var faults = map[string]struct {
 		replacement: "w.set = s.counts.Set(ctx, pipe, r.video, r.viewers+1)",
 		want:        wrongCount,
 	},
+	"a recorder that counts plays twice": {
+		file:        "stats/plays.go",
+		text:        "add[fieldTotal] += n",
+		replacement: "add[fieldTotal] += 2 * n",
+		want:        wrongPlays,
+	},
+	"a recorder whose plays do not show that a viewer is on the site": {
+		file:        "recorder/group.go",
+		text:        "if r.o.Statistics.Online != nil && r.o.MaxViewers == 0 {",
+		replacement: "if r.o.Statistics.Online != nil && r.o.MaxViewers < 0 {",
+		want:        wrongOnline,
+	},
+	"a recorder that does not note who watched": {
+		file:        "recorder/statistics.go",
+		text:        "if s.Uniques != nil && len(viewers) > 0 {",
+		replacement: "if s.Uniques != nil && len(viewers) < 0 {",
+		want:        wrongUniques,
+	},
 	"a worker that lets counts expire early": {
 		file:        "internal/counts/counts.go",
 		text:        "TTL: jitter(w.TTL), Mode",
@@ -60,7 +79,7 @@ func TestBrokenPrograms(t *testing.T) {
 			broken := overlay(t, fault.file, fault.text, fault.replacement)
 			server := redistest.Start(t)
 			site := s.newSite(server.Client(), server.Addr())
-			if fault.file == "recorder/group.go" {
+			if strings.HasPrefix(name, "a recorder") {
 				site.binaries.recorder = built.path(t, "recorder", broken)
 			} else {
 				site.binaries.worker = built.path(t, "worker", broken)

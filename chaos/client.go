@@ -105,6 +105,27 @@ func (c *client) playAll(ctx context.Context, base string, viewings []viewing) (
 	return recordedAt, a
 }
 
+// online sends a heartbeat. recordedAt is 0 unless it was acknowledged.
+func (c *client) online(ctx context.Context, base, viewer string) (recordedAt int64, a answer) {
+	sent := c.ledger.sendSite(0, false, viewer)
+	a = c.post(ctx, base+"/v1/online", map[string]any{"viewer_id": viewer})
+	recordedAt = a.recordedAt()
+	c.ledger.settle(sent, a.outcome(), recordedAt, true)
+	return recordedAt, a
+}
+
+// offline sends a leave of the site with recordedAt as its guard, 0 for none.
+func (c *client) offline(ctx context.Context, base, viewer string, recordedAt int64) answer {
+	sent := c.ledger.sendSite(recordedAt, true, viewer)
+	body := map[string]any{"viewer_id": viewer}
+	if recordedAt > 0 {
+		body["recorded_at"] = recordedAt
+	}
+	a := c.post(ctx, base+"/v1/online/leave", body)
+	c.ledger.settle(sent, a.outcome(), 0, true)
+	return a
+}
+
 // get asks for what changes nothing; path begins with a slash.
 func (c *client) get(ctx context.Context, base, path string) answer {
 	return c.do(ctx, http.MethodGet, base+path, nil)

@@ -106,10 +106,11 @@ func (f *figures) failover(t *testing.T, site *site, master *redistest.Server) {
 		return err == nil
 	})
 	site.awaitPass(t)
-	lost := len(site.differences(t))
+	found := site.differences(t)
+	lost := count(found, lost) + count(found, stayed)
 	f.lost += lost
 	doubted := site.ledger.doubt(killed.Add(-lag), killed.Add(lag))
-	t.Logf("%d differences, of %d acknowledged within %s of the master's death", lost, doubted, lag)
+	t.Logf("%d lost, of %d acknowledged within %s of the master's death", lost, doubted, lag)
 	site.wantSound(t)
 	if !logged(recorder, "plays and leaves are not recorded: ") {
 		t.Error("the recorder did not say that plays are not recorded")
@@ -165,6 +166,7 @@ func TestMovedStorm(t *testing.T) {
 	s := begin(t)
 	c := redistest.StartCluster(t, 3, 0)
 	site := s.newSite(c.Client(), strings.Join(c.Addrs(), ","), "HEADCOUNT_REDIS_MODE=cluster")
+	site.judge.breaking = true // as after a repeated write, an acknowledged play may go uncounted
 	worker := site.startWorker(t)
 	recorder := site.addRecorder(t)
 	var failed failures

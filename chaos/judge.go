@@ -19,6 +19,7 @@ type judge struct {
 	window, keyTTL, countTTL time.Duration
 	checks                   []check               // besides those of hashes, counts and TTLs
 	known                    func(key string) bool // keys of these checks; nil: none
+	breaking                 bool                  // connections to Redis break, so that it may carry out a write twice
 }
 
 // check looks at one kind of key and returns what differs from what it should be.
@@ -28,7 +29,9 @@ type check func(evidence) []difference
 type evidence struct {
 	*judge
 	snapshot
-	entries map[viewing][]*entry
+	entries  map[viewing][]*entry
+	site     map[string][]*entry
+	troubles []period
 }
 
 // difference is a fault that a judge found.
@@ -68,7 +71,7 @@ func (j *judge) look(ctx context.Context, rdb redis.UniversalClient, l *ledger) 
 func (j *judge) decide(s snapshot, l *ledger) []difference {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e := evidence{j, s, l.entries}
+	e := evidence{j, s, l.entries, l.site, l.troubles}
 	var found []difference
 	for _, c := range append([]check{checkViewers, checkCounts, checkTTLs, checkNames}, j.checks...) {
 		found = append(found, c(e)...)

@@ -21,7 +21,9 @@ const (
 // entry is one play or leave that a client sent.
 type entry struct {
 	leave   bool
+	site    bool // a heartbeat, or a leave of the site
 	outcome outcome
+	sent    time.Time
 
 	// recordedAt is, of a play, the time in its answer and, of a leave, its guard; Unix seconds.
 	recordedAt int64
@@ -37,12 +39,48 @@ type entry struct {
 type ledger struct {
 	mu           sync.Mutex
 	entries      map[viewing][]*entry // in the order sent: a viewing has one client, which waits for each answer
+	site         map[string][]*entry  // likewise, by viewer: plays, heartbeats, and leaves of the site
+	troubles     []period             // in which requests were not answered, or late
 	newest       int64                // the latest time in any answer so far
 	acknowledged int
 	unknown      int
 }
 
-func newLedger() *ledger { return &ledger{entries: make(map[viewing][]*entry)} }
+func newLedger() *ledger {
+	return &ledger{entries: make(map[viewing][]*entry), site: make(map[string][]*entry)}
+}
+
+// period is from one moment to another.
+type period struct{ from, to time.Time }
+
+// late is after what time an answer tells of trouble: the shortest time-out of Redis in the suite, after which a write is
+// sent again.
+const late = 200 * time.Millisecond
+
+// trouble notes when a request was under way that was not answered, or late. Periods that touch become one.
+func (l *ledger) trouble(s period) {
+	for n := len(l.troubles); n > 0 && !l.troubles[n-1].to.Before(s.from); n = len(l.troubles) {
+		before := l.troubles[n-1]
+		if before.from.Before(s.from) {
+			s.from = before.from
+		}
+		if before.to.After(s.to) {
+			s.to = before.to
+		}
+		l.troubles = l.troubles[:n-1]
+	}
+	l.troubles = append(l.troubles, s)
+}
+
+// sendSite notes a heartbeat, or a leave of the site, that is about to be sent.
+func (l *ledger) sendSite(guard int64, leave bool, viewer string) *entry {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	e := &entry{site: true, leave: leave, recordedAt: guard, atLeast: l.newest, sent: time.Now()}
+	l.site[viewer] = append(l.site[viewer], e)
+	l.unknown++
+	return e
+}
 
 // send notes plays or leaves that are about to be sent together. Until settle, their outcome is unknown.
 func (l *ledger) send(guard int64, leave bool, viewings ...viewing) []*entry {
@@ -50,8 +88,11 @@ func (l *ledger) send(guard int64, leave bool, viewings ...viewing) []*entry {
 	defer l.mu.Unlock()
 	sent := make([]*entry, len(viewings))
 	for i, v := range viewings {
-		sent[i] = &entry{leave: leave, recordedAt: guard, atLeast: l.newest}
+		sent[i] = &entry{leave: leave, recordedAt: guard, atLeast: l.newest, sent: time.Now()}
 		l.entries[v] = append(l.entries[v], sent[i])
+		if !leave {
+			l.site[v.viewer] = append(l.site[v.viewer], sent[i])
+		}
 	}
 	l.unknown += len(sent)
 	return sent
@@ -62,6 +103,9 @@ func (l *ledger) settle(e *entry, o outcome, at int64, alone bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	e.outcome, e.settled = o, time.Now()
+	if o == unknown || e.settled.Sub(e.sent) > late {
+		l.trouble(period{e.sent, e.settled})
+	}
 	if o != unknown {
 		l.unknown--
 	}
@@ -84,13 +128,19 @@ func (l *ledger) settle(e *entry, o outcome, at int64, alone bool) {
 func (l *ledger) doubt(from, to time.Time) (doubted int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, entries := range l.entries {
+	take := func(entries []*entry) {
 		for _, e := range entries {
 			if e.outcome == acknowledged && !e.settled.Before(from) && !e.settled.After(to) {
 				e.outcome = unknown
 				doubted++
 			}
 		}
+	}
+	for _, entries := range l.entries {
+		take(entries)
+	}
+	for _, entries := range l.site { // but for plays, which are taken already
+		take(entries)
 	}
 	return doubted
 }

@@ -92,6 +92,7 @@ type player struct {
 	viewers  int // it has been so far
 	current  viewing
 	recorded []int64 // times in the current viewing's answers
+	seen     int64   // the time in its last heartbeat's answer
 }
 
 func (p *player) run(ctx context.Context) {
@@ -113,7 +114,7 @@ func (p *player) run(ctx context.Context) {
 func (p *player) renew() {
 	p.viewers++
 	p.target = p.rand.IntN(1 << 20)
-	p.recorded = nil
+	p.recorded, p.seen = nil, 0
 	p.current = viewing{p.video(), fmt.Sprintf("%s-%d-%d", p.o.name, p.number, p.viewers)}
 }
 
@@ -135,8 +136,10 @@ func (p *player) act(ctx context.Context) {
 	}
 	var a answer
 	switch n := p.rand.IntN(20); {
-	case n < 13:
+	case n < 11:
 		a = p.watch(ctx, base)
+	case n < 13:
+		a = p.visit(ctx, base)
 	case n < 16:
 		a = p.batch(ctx, base)
 	case n < 19 && len(p.recorded) > 0:
@@ -172,6 +175,16 @@ func (p *player) watch(ctx context.Context, base string) answer {
 	if at > 0 {
 		p.recorded = append(p.recorded, at)
 	}
+	return a
+}
+
+// visit beats for the site, or now and then leaves it: in any case, or unless seen since.
+func (p *player) visit(ctx context.Context, base string) (a answer) {
+	if n := p.rand.IntN(6); n < 2 {
+		return p.offline(ctx, base, p.current.viewer, p.seen*int64(n))
+	}
+	at, a := p.online(ctx, base, p.current.viewer)
+	p.seen = max(p.seen, at)
 	return a
 }
 

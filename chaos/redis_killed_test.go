@@ -101,6 +101,7 @@ func TestRedisKilledWithoutPersistence(t *testing.T) {
 		f.recovered(time.Since(back))
 		<-time.After(time.Until(back.Add(short + 2*time.Second))) // whoever plays has beaten since; times are whole seconds
 		load.stop()
+		site.ledger.doubt(time.Time{}, back) // all that was there is gone, statistics too
 		site.wantSound(t)
 		load = site.startLoad(t, load.o, nil)
 	}

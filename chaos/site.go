@@ -51,7 +51,8 @@ func (s *scenario) newSite(rdb redis.UniversalClient, addr string, env ...string
 		keys:  keys.New(prefix),
 		judge: judge{
 			prefix: prefix, window: window, keyTTL: keyTTL, countTTL: countTTL,
-			known: func(key string) bool { return strings.HasPrefix(key, prefix+":stats:") },
+			known:  func(key string) bool { return strings.HasPrefix(key, prefix+":stats:") },
+			checks: []check{checkOnline, checkPlays, checkUniques, checkStatisticsTTLs},
 		},
 		ledger:   newLedger(),
 		balancer: &balancer{},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -24,6 +25,8 @@ type value struct {
 	text   string        // of a string
 	fields map[string]string
 	scores map[string]float64 // of a sorted set
+
+	uniques int64 // of a HyperLogLog
 }
 
 // noTTL is go-redis's answer to TTL for a key that never expires.
@@ -106,6 +109,10 @@ const gone = -2
 func queueRead(ctx context.Context, pipe redis.Pipeliner, kind, name string) func(*value) error {
 	switch kind {
 	case "string":
+		if strings.Contains(name, "uniques:{") { // its text says nothing
+			cmd := pipe.PFCount(ctx, name)
+			return func(v *value) (err error) { v.uniques, err = cmd.Result(); return err }
+		}
 		cmd := pipe.Get(ctx, name)
 		return func(v *value) (err error) { v.text, err = cmd.Result(); return err }
 	case "hash":

@@ -196,6 +196,7 @@ func TestBrokenConnections(t *testing.T) {
 	site.startWorker(t)
 	load := site.startLoad(t, loadOptions{players: 20, videos: 20, pause: 10 * time.Millisecond}, nil)
 	eventually(t, "plays", func() bool { n, _ := site.ledger.totals(); return n > 100 })
+	site.judge.breaking = true
 	p.setResets(0.01)
 	want := s.times(30, 100)
 	eventually(t, "enough resets", func() bool { return p.injected() >= want })
