@@ -208,6 +208,9 @@ func TestBrokenConnections(t *testing.T) {
 	if refused := total.codes[http.StatusServiceUnavailable]; total.codes[0] > 0 || refused*20 > answered {
 		t.Errorf("answers by status: %v, want hardly any without success", total.codes)
 	}
+	if total.slowest > answerLimit {
+		t.Errorf("the slowest answer took %s, want at most %s", total.slowest, answerLimit)
+	}
 	t.Logf("answers by status: %v; the slowest took %s", total.codes, total.slowest.Round(time.Millisecond))
 	if programtest.Metric(t, recorder.URL(t, "admin"), `headcount_plays_total{outcome="recorded"}`) == 0 {
 		t.Error("no play was recorded")
