@@ -19,6 +19,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/url"
 	"strconv"
 	"time"
 
@@ -151,7 +152,10 @@ func (c *Console) Handler() http.Handler {
 	for path, file := range c.o.Files {
 		mux.Handle("GET "+path, file)
 	}
-	mux.Handle("GET /console", http.RedirectHandler("/console/", http.StatusFound))
+	mux.HandleFunc("GET /console", func(w http.ResponseWriter, r *http.Request) {
+		to := url.URL{Path: "/console/", RawQuery: r.URL.RawQuery} // which may name a kind
+		http.Redirect(w, r, to.String(), http.StatusFound)
+	})
 	mux.HandleFunc("GET /console/data", c.serveSite)
 	mux.HandleFunc("GET /console/video", c.serveVideo)
 	mux.HandleFunc("GET /console/runbook", c.serveRunbook)
