@@ -268,10 +268,10 @@ func TestRoutes(t *testing.T) {
 		code int
 		body string
 	}{
-		"/console":                  {http.StatusFound, "<a href=\"/console/\">Found</a>.\n\n"},
-		"/console?kind=live":        {http.StatusFound, "<a href=\"/console/?kind=live\">Found</a>.\n\n"},
-		"/console/video":            {http.StatusBadRequest, "video_id: is missing; it takes 1 to 256 bytes\n"},
-		"/console/video?id=count:a": {http.StatusBadRequest, "video_id: must not begin with \"count:\", which is reserved for count keys\n"},
+		"/console":                                 {http.StatusFound, "<a href=\"/console/\">Found</a>.\n\n"},
+		"/console?kind=live":                       {http.StatusFound, "<a href=\"/console/?kind=live\">Found</a>.\n\n"},
+		"/console/video":                           {http.StatusBadRequest, "video_id: is missing; it takes 1 to 256 bytes\n"},
+		"/console/video?id=count:a":                {http.StatusBadRequest, "video_id: must not begin with \"count:\", which is reserved for count keys\n"},
 		"/console/runbook?entry=headcountnoleader": {http.StatusOK, "### HeadcountNoLeader\n\nStart a worker."},
 		"/console/runbook?entry=x":                 {http.StatusNotFound, "404 page not found\n"},
 		"/console/runbook":                         {http.StatusNotFound, "404 page not found\n"},
