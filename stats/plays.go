@@ -105,8 +105,10 @@ func (p *Plays) Calls() []*redisclient.ScriptCall {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var calls []*redisclient.ScriptCall
-	for _, s := range p.sent {
-		if s.call.Reply = nil; len(calls) < maxDoubtful {
+	for videoID, s := range p.sent {
+		if time.Since(s.at) > doubtAge { // the mark that tells it was done may be gone
+			delete(p.sent, videoID)
+		} else if s.call.Reply = nil; len(calls) < maxDoubtful {
 			calls = append(calls, s.call)
 		}
 	}
@@ -144,7 +146,7 @@ func (p *Plays) Settle() {
 			p.failures.Note(namePlays, err)
 		}
 		hopeless := redis.HasErrorPrefix(err, "WRONGTYPE") || redis.HasErrorPrefix(err, "ERR")
-		if err == nil || hopeless || time.Since(s.at) > doubtAge {
+		if err == nil || hopeless {
 			delete(p.sent, videoID)
 		}
 	}

@@ -5,10 +5,12 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"headcount/internal/keys"
 	"headcount/internal/redisclient"
 	"headcount/internal/redistest"
 	"headcount/recorder"
@@ -145,6 +147,28 @@ func TestAWriteIsCarriedOutOnce(t *testing.T) {
 	}
 	e.wantPlays("10001", 12)
 	e.wantPlays("", 12)
+}
+
+// After an hour passes may have removed the mark that tells a write sent again.
+func TestPlaysInDoubtForLongAreNotSentAgain(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p := NewPlays(&Store{o: Options{Keys: keys.New("video"), Zone: time.UTC}}, nil)
+		p.Add(time.Now(), "10001", 1)
+		if got := len(p.Calls()); got != 2 { // of the video and of the site
+			t.Fatalf("%d calls, want 2", got)
+		}
+		p.Settle() // without an answer
+		<-time.After(doubtAge)
+		if got := len(p.Calls()); got != 2 {
+			t.Errorf("%d calls after half an hour, want the 2 again", got)
+		}
+		p.Settle()
+		<-time.After(time.Nanosecond)
+		if got := len(p.Calls()); got != 0 || p.Pending() {
+			t.Errorf("%d calls after more than that, want none and nothing pending", got)
+		}
+	})
 }
 
 func TestPlaysOutliveARestart(t *testing.T) {
