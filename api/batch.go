@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -149,7 +148,7 @@ func (k *kind) batchIDs(r *http.Request) ([]string, error) {
 	ids, known := values[fieldVideoID], k.known(r, fieldVideoID)
 	for name := range values {
 		if !slices.Contains(known, name) {
-			return nil, badRequest("query: unknown parameter; known: %s", strings.Join(known, ", "))
+			return nil, unknownParameter(known)
 		}
 	}
 	switch {

@@ -27,7 +27,7 @@ const (
 	saysDigits      = "It must be written in digits only"
 	saysTwice       = "no field may be given twice"
 	saysSurrogate   = "no string may have half of a surrogate pair"
-	saysParameter   = "It is the only parameter: another one is refused."
+	saysParameter   = "An unknown parameter is refused."
 	saysEntry       = "In a batch that is an entry in `errors`."
 	saysDots        = "An id that is `.` or `..` must be sent as `%2E` or `%2E%2E`"
 )

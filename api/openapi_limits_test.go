@@ -70,6 +70,9 @@ func (c *contract) checkFields(t *testing.T) {
 			c.checkField(t, exchange{method: method, target: target}, `{"plays":%s}`, plays.Value)
 		}
 		for name, field := range fields {
+			if name == "kind" { // none is listed here: kinds_test.go has them
+				continue
+			}
 			object := fmt.Sprintf(format, others(fields, name)+fmt.Sprintf("%q:%%s", name))
 			c.checkField(t, exchange{method: method, target: target}, object, field.Value)
 		}

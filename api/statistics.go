@@ -93,7 +93,7 @@ func parameters(r *http.Request, known ...string) (map[string]string, error) {
 	for name, all := range values {
 		switch {
 		case !slices.Contains(known, name):
-			return nil, badRequest("query: unknown parameter; known: %s", strings.Join(known, ", "))
+			return nil, unknownParameter(known)
 		case len(all) > 1:
 			return nil, badRequest("%s: given twice", name)
 		case all[0] == "":
@@ -102,6 +102,13 @@ func parameters(r *http.Request, known ...string) (map[string]string, error) {
 		given[name] = all[0]
 	}
 	return given, nil
+}
+
+func unknownParameter(known []string) error {
+	if len(known) == 0 {
+		return badRequest("query: unknown parameter; there are none")
+	}
+	return badRequest("query: unknown parameter; known: %s", strings.Join(known, ", "))
 }
 
 // online says that a viewer is on the site.

@@ -54,6 +54,8 @@ func accepted(hours, days int) string {
 		return fmt.Sprintf("hours, 1h to %dh", hours)
 	case hours == 0:
 		return fmt.Sprintf("days, 1d to %dd", days)
+	case days == 1:
+		return fmt.Sprintf("hours, 1h to %dh, or 1d", hours)
 	}
 	return fmt.Sprintf("hours, 1h to %dh, or days, 1d to %dd", hours, days)
 }
