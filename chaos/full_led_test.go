@@ -29,6 +29,7 @@ func TestRedisFullWhileAWorkerLeads(t *testing.T) {
 		site.fill(t, server)
 		f.faults++
 		eventually(t, "plays are refused", func() bool { n, _ := failed.totals(); return n > before })
+		wantReady(t, recorder, "redis", "ok")
 		worker.Signal(t, syscall.SIGCONT)
 		began := time.Now()
 		eventually(t, "plays are recorded again", func() bool { return load.acknowledgedSince(began) })
@@ -36,7 +37,9 @@ func TestRedisFullWhileAWorkerLeads(t *testing.T) {
 		site.awaitPass(t)
 	}
 	setMemory(t, server, "0")
+	wantLogged(t, recorder, recordedAgain)
 	load.stop()
+	s.hold(&f, time.Second)
 	f.lost = site.wantSound(t)
 	admin := worker.URL(t, "admin")
 	if held := programtest.Metric(t, admin, "headcount_lease_held"); held != 1 {
@@ -45,9 +48,13 @@ func TestRedisFullWhileAWorkerLeads(t *testing.T) {
 	if alone := programtest.Metric(t, admin, "headcount_passes_without_lease_total"); alone != 0 {
 		t.Errorf("%v passes were made without the lease, want none", alone)
 	}
-	if line := recorder.Wait(t, "plays and leaves are not recorded: "); line.Field("reason") != "OOM" {
-		t.Errorf("%s, want the reason OOM", line)
+	if logged(worker, losesLease) || logged(worker, cannotAsk) {
+		t.Errorf("the leader lost its lease:\n%s", worker.Output())
 	}
+	wantReady(t, worker, "lease", "held")
+	wantCounted(t, worker, viewersEvicted, 0)
+	wantNoPanic(t, worker)
+	wantNotRecorded(t, recorder, "OOM")
 	for code, n := range load.totals().codes {
 		if code != 200 && code != 204 && code != 503 {
 			t.Errorf("%d answers %d, want 503 where Redis is full", n, code)

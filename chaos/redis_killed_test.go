@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -23,7 +24,7 @@ func TestRedisKilledWithAppendOnlyFile(t *testing.T) {
 	s := begin(t)
 	server := redistest.Start(t, "--appendonly", "yes", "--appendfsync", "always")
 	site := s.newSite(server.Client(), server.Addr())
-	site.startWorker(t)
+	worker := site.startWorker(t)
 	recorder := site.addRecorder(t)
 	site.addRecorder(t)
 	load := site.startLoad(t, loadOptions{players: 20, videos: 20, pause: 20 * time.Millisecond}, nil)
@@ -31,27 +32,82 @@ func TestRedisKilledWithAppendOnlyFile(t *testing.T) {
 	var f figures
 	for range s.times(2, 15) {
 		eventually(t, "plays go on", func() bool { return load.acknowledgedSince(time.Now().Add(-50 * time.Millisecond)) })
+		partial := programtest.Metric(t, worker.URL(t, "admin"), partialPasses)
 		server.Kill(t)
 		f.faults++
-		eventually(t, "the recorder is not ready", func() bool { return !ready(t, recorder) })
+		wantUnreachable(t, recorder)
+		wantUnreachable(t, worker)
+		wantCounted(t, worker, partialPasses, partial)
 		server.Restart(t)
 		back := time.Now()
 		eventually(t, "plays are recorded again", func() bool { return load.acknowledgedSince(back) })
 		f.recovered(time.Since(back))
-		eventually(t, "the recorder is ready", func() bool { return ready(t, recorder) })
+		wantReady(t, recorder, "redis", "ok")
+		wantReady(t, worker, "redis", "ok")
 	}
 	load.stop()
+	s.hold(&f, time.Second)
 	f.lost = site.wantSound(t)
-	if !logged(recorder, "plays and leaves are not recorded: ") {
-		t.Error("the recorder did not say that plays are not recorded")
-	}
+	wantNotRecorded(t, recorder, "")
+	wantLogged(t, worker, partialPass)
+	wantNoPanic(t, worker)
 	site.wantNobodyLeft(t)
 	f.report(t, site.ledger)
 }
 
-func ready(t *testing.T, p *programtest.Program) bool {
+// What programs say and count while something is wrong with Redis.
+const (
+	notRecorded   = "plays and leaves are not recorded: Redis refuses them or does not answer"
+	recordedAgain = "plays and leaves are recorded again" // at the earliest 5 s after the last that was not
+	cannotAsk     = "cannot ask for the lease"
+
+	failedPlays    = `headcount_plays_total{outcome="failed"}`
+	partialPasses  = `headcount_passes_total{outcome="partial"}`
+	viewersEvicted = "headcount_viewers_evicted_total"
+)
+
+// wantUnreachable waits until a program is not ready, and says that it does not reach Redis.
+func wantUnreachable(t testing.TB, p *programtest.Program) {
 	t.Helper()
-	return programtest.Get(t, p.URL(t, "admin")+"/readyz").Code == http.StatusOK
+	admin := p.URL(t, "admin")
+	eventually(t, "not ready, with redis unreachable", func() bool {
+		a := programtest.Get(t, admin+"/readyz")
+		return a.Code == http.StatusServiceUnavailable && strings.Contains(a.Body, `"redis":"unreachable: `)
+	})
+}
+
+// wantNotRecorded waits for what a recorder tells of plays that were not recorded, and checks its reason: the first word
+// of what Redis answered, "" for any.
+func wantNotRecorded(t testing.TB, recorder *programtest.Program, reason string) {
+	t.Helper()
+	line := recorder.Wait(t, notRecorded)
+	if got := line.Field("reason"); reason != "" && got != reason {
+		t.Errorf("%s, want the reason %s", line, reason)
+	}
+	wantCounted(t, recorder, failedPlays, 0)
+}
+
+// wantNoPanic checks that no pass ended by a fault of the program.
+func wantNoPanic(t testing.TB, worker *programtest.Program) {
+	t.Helper()
+	if logged(worker, "a pass panicked") {
+		t.Error("a pass panicked")
+	}
+}
+
+// hold holds the times to recover to what is promised. The few of the short form have no median worth the name: of
+// them only the worst counts.
+func (s *scenario) hold(f *figures, promised time.Duration) {
+	s.Helper()
+	if s.full {
+		f.holdTo(s, promised)
+		return
+	}
+	for _, took := range f.recoveries {
+		if took > leeway*promised {
+			s.Errorf("recovery took %s, want %s, and at most %s on a busy machine", took, promised, leeway*promised)
+		}
+	}
 }
 
 // short is a window in which a scenario can wait for everybody's next beat.
@@ -88,6 +144,7 @@ func TestRedisKilledWithoutPersistence(t *testing.T) {
 		f.lost += len(site.viewers(t))
 		server.Kill(t)
 		f.faults++
+		wantUnreachable(t, recorder)
 		watch.await(t, stillKnown, "lookups are answered by what was known last")
 		server.Restart(t)
 		back := time.Now()
@@ -107,7 +164,14 @@ func TestRedisKilledWithoutPersistence(t *testing.T) {
 	}
 	load.stop()
 	watch.stop()
+	s.hold(&f, 2*time.Second) // of which a pass and some lookups are part
 	site.wantSound(t)
+	wantNotRecorded(t, recorder, "")
+	wantCounted(t, recorder, `headcount_lookups_total{outcome="stale"}`, 0)
+	wantCounted(t, recorder, "headcount_lookups_unknown_total", 0)
+	wantLogged(t, worker, losesLease) // it went with all the rest
+	wantReady(t, worker, "lease", "held")
+	wantNoPanic(t, worker)
 	f.report(t, site.ledger)
 }
 

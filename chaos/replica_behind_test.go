@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 
@@ -21,8 +22,8 @@ func TestReplicaBehindPromoted(t *testing.T) {
 		replica := redistest.Start(t, "--replicaof", "127.0.0.1", port)
 		road := s.newProxy(master.Addr(), nil)
 		site := s.newSite(master.Client(), road.addr())
-		site.startWorker(t)
-		site.addRecorder(t)
+		worker := site.startWorker(t)
+		recorder := site.addRecorder(t)
 		load := site.startLoad(t, failoverLoad, nil)
 		began := time.Now()
 		site.awaitPass(t)
@@ -56,8 +57,13 @@ func TestReplicaBehindPromoted(t *testing.T) {
 			t.Error("nothing was lost: this scenario tests nothing")
 		}
 		site.wantSound(t)
+		for _, p := range []*programtest.Program{worker, recorder} {
+			wantReady(t, p, "redis", "ok")
+		}
+		wantNoPanic(t, worker)
 		acknowledged, _ := site.ledger.totals()
 		total.acknowledged += acknowledged
 	}
+	s.hold(&f, time.Second)
 	f.report(t, total)
 }
