@@ -1,12 +1,17 @@
 package chaos
 
 import (
+	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strconv"
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
+	"headcount/internal/programtest"
 	"headcount/internal/redistest"
 )
 
@@ -56,6 +61,9 @@ func (c *crowd) wantCounts(t testing.TB, when string, least, most int) {
 	c.awaitOtherPasses(t)
 	for video := range crowdVideos {
 		got, err := c.redis.Get(t.Context(), c.keys.Count(strconv.Itoa(video))).Int()
+		if errors.Is(err, redis.Nil) {
+			err = nil // a step as long as its TTL has taken it: 0
+		}
 		if err != nil || got < least || got > most {
 			t.Errorf("%s: count of video %d = %d, %v, want %d to %d", when, video, got, err, least, most)
 		}
@@ -74,8 +82,86 @@ func (c *crowd) awaitOtherPasses(t testing.TB) {
 	}
 }
 
-// TestClockSteps steps Redis's clock. By up to what is tolerated, nobody who watches is dropped; by more, who watches is
-// back with the next beat. Nobody is counted who never was there, and whoever is gone is dropped at last.
+// now is Redis's time.
+func (c *crowd) now(t testing.TB) time.Time {
+	t.Helper()
+	now, err := c.redis.Time(t.Context()).Result()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return now
+}
+
+// sinceBeat is how long ago everybody's last beat was when the clock steps: with the step, less than the window, if that is
+// possible. A busy machine adds some seconds.
+func (s *scenario) sinceBeat(step time.Duration) time.Duration {
+	most := window - min(step.Abs(), window/2) - 30*time.Second
+	return time.Duration(s.rand.Int64N(int64(most/time.Second))) * time.Second
+}
+
+// wantKept has the judge look after a pass, when the clock has stepped since before. Who was within the window then and
+// is now is there, and nobody else. What the judge says of times, TTLs and statistics takes a clock that only goes on.
+func (c *crowd) wantKept(t testing.TB, when string, before time.Time) (lostPlays int) {
+	t.Helper()
+	c.ledger.unsettle(before.Add(-window), c.now(t).Add(tolerated))
+	judged := []kind{lost, ghost, stayed, stale, wrongCount, strange, unfinished}
+	var found []difference
+	for until := time.Now().Add(3 * time.Second); ; {
+		all, err := c.judge.look(t.Context(), c.redis, c.ledger)
+		if err != nil {
+			t.Fatal(err)
+		}
+		found = slices.DeleteFunc(all, func(d difference) bool { return !slices.Contains(judged, d.kind) })
+		if len(found) == 0 || time.Now().After(until) {
+			break
+		}
+		<-time.After(100 * time.Millisecond)
+	}
+	for _, d := range found[:min(len(found), 10)] {
+		t.Errorf("%s: %s", when, d)
+	}
+	return count(found, lost)
+}
+
+// beat has everybody who watches play by the clock as it is now. What was recorded at a time that is yet to come says
+// nothing any more.
+func (c *crowd) beat(t testing.TB) {
+	t.Helper()
+	now := c.now(t)
+	c.ledger.unsettle(now.Add(-window), now)
+	c.play(t, c.watching)
+}
+
+// unsettle takes back what was acknowledged with a time before or after these: it may still be there, or not.
+func (l *ledger) unsettle(from, to time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.newest = min(l.newest, to.Unix())
+	for _, entries := range l.entries {
+		for _, e := range entries {
+			if e.outcome == acknowledged && (e.recordedAt < from.Unix() || e.recordedAt > to.Unix()) {
+				e.outcome = unknown
+			}
+		}
+	}
+}
+
+// wantRightAgain has everybody beat, and checks that all of them are counted then.
+func (c *crowd) wantRightAgain(t testing.TB, when string, f *figures) {
+	t.Helper()
+	began := time.Now()
+	before := c.now(t)
+	c.beat(t)
+	c.wantCounts(t, when, watchersEach, watchersEach+goneEach)
+	f.recovered(time.Since(began))
+	f.lost += c.wantKept(t, when, before)
+}
+
+// beatAndPasses is what a beat of everybody and two passes may take.
+const beatAndPasses = 2 * time.Second
+
+// TestClockSteps steps Redis's clock between beats. By up to what is tolerated, nobody who watches is dropped; by more, who
+// watches is back with the next beat. Nobody is counted who never was there, and whoever is gone is dropped at last.
 func TestClockSteps(t *testing.T) {
 	t.Parallel()
 	s := begin(t)
@@ -83,14 +169,18 @@ func TestClockSteps(t *testing.T) {
 	server := clock.Start(t)
 	site := s.newSite(server.Client(), server.Addr())
 	worker := site.startWorker(t)
-	site.addRecorder(t)
+	recorder := site.addRecorder(t)
 	c := site.newCrowd(t)
 	c.wantCounts(t, "before", watchersEach+goneEach, watchersEach+goneEach)
 
 	steps := []time.Duration{time.Minute, -2 * time.Minute, 90 * time.Second, -11 * time.Minute, 13 * time.Minute, -time.Hour}
 	var f figures
 	for _, step := range steps[:s.times(4, len(steps))] {
-		when := fmt.Sprintf("after a step by %s", step)
+		since := s.sinceBeat(step)
+		when := fmt.Sprintf("after a step by %s, %s after a beat", step, since)
+		clock.Step(t, since)
+		c.awaitOtherPasses(t)
+		before := c.now(t)
 		clock.Step(t, step)
 		f.faults++
 		least := 0
@@ -98,56 +188,80 @@ func TestClockSteps(t *testing.T) {
 			least = watchersEach
 		}
 		c.wantCounts(t, when, least, watchersEach+goneEach)
-		stepped := time.Now()
-		c.play(t, c.watching)
-		c.wantCounts(t, when+" and a beat", watchersEach, watchersEach+goneEach)
-		f.recovered(time.Since(stepped))
+		f.lost += c.wantKept(t, when, before)
+		c.wantRightAgain(t, when+" and the next one", &f)
 	}
 	clock.Step(t, window+2*time.Minute+time.Second)
-	c.play(t, c.watching)
+	c.beat(t)
 	c.wantCounts(t, "a window later", watchersEach, watchersEach)
-	if logged(worker, "a pass panicked") {
-		t.Error("a pass panicked")
-	}
+	f.lost += c.wantKept(t, "a window later", c.now(t))
+	s.hold(&f, beatAndPasses)
+	c.wantUnnoticed(t, worker, recorder)
 	f.report(t, site.ledger)
 }
 
-// TestReplicaWithAnotherClockPromoted promotes a replica whose clock is a minute off. Nobody who watches is dropped, and
-// whoever is gone is at most that much longer or shorter there.
+// wantUnnoticed checks what an operator sees of a clock that stepped: evictions of those who were stale or implausible by it, and
+// nothing else.
+func (c *crowd) wantUnnoticed(t testing.TB, worker, recorder *programtest.Program) {
+	t.Helper()
+	wantCounted(t, worker, viewersEvicted, crowdVideos*goneEach-1)
+	wantMetric(t, worker, partialPasses, 0)
+	wantMetric(t, recorder, failedPlays, 0)
+	for _, p := range []*programtest.Program{worker, recorder} {
+		wantReady(t, p, "redis", "ok")
+	}
+	if logged(recorder, notRecorded) {
+		t.Errorf("the recorder's log tells of an outage:\n%s", recorder.Output())
+	}
+	wantNoPanic(t, worker)
+}
+
+// TestReplicaWithAnotherClockPromoted promotes a replica whose clock is a minute off, between beats. Nobody who watches is
+// dropped, and whoever is gone is at most that much longer or shorter there.
 func TestReplicaWithAnotherClockPromoted(t *testing.T) {
 	t.Parallel()
 	for _, off := range []time.Duration{-time.Minute, time.Minute} {
 		t.Run(off.String(), func(t *testing.T) {
 			s := begin(t)
-			clock := redistest.NewClock(t)
-			master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+			masters, clock := redistest.NewClock(t), redistest.NewClock(t)
+			master := masters.Start(t, "--repl-diskless-sync-delay", "0")
 			_, port := splitAddr(t, master.Addr())
 			clock.Step(t, off)
 			replica := clock.Start(t, "--repl-diskless-sync-delay", "0", "--replicaof", "127.0.0.1", port)
 			road := s.newProxy(master.Addr(), nil)
 			site := s.newSite(master.Client(), road.addr())
-			site.startWorker(t)
-			site.addRecorder(t)
+			worker := site.startWorker(t)
+			recorder := site.addRecorder(t)
 			c := site.newCrowd(t)
+			since := s.sinceBeat(off)
+			for _, both := range []*redistest.Clock{masters, clock} {
+				both.Step(t, since)
+			}
 			c.wantCounts(t, "before", watchersEach+goneEach, watchersEach+goneEach)
 			eventually(t, "the replica has it all", func() bool { return c.replicated(t, master, replica) })
 
+			before := c.now(t)
 			s.replicaOf(replica, "NO", "ONE")
 			site.redis = replica.Client()
 			road.retarget(replica.Addr())
-			promoted := time.Now()
 			var f figures
 			f.faults++
-			c.wantCounts(t, "promoted", watchersEach+goneEach, watchersEach+goneEach)
-			c.play(t, c.watching)
-			c.wantCounts(t, "promoted, and a beat", watchersEach+goneEach, watchersEach+goneEach)
-			f.recovered(time.Since(promoted))
+			when := fmt.Sprintf("promoted, %s after a beat", since)
+			c.wantCounts(t, when, watchersEach+goneEach, watchersEach+goneEach)
+			f.lost += c.wantKept(t, when, before)
+			c.wantRightAgain(t, when+" and the next one", &f)
 			clock.Step(t, window-off.Abs()-10*time.Second)
-			c.play(t, c.watching)
+			c.beat(t)
 			c.wantCounts(t, "nearly a window later", watchersEach, watchersEach+goneEach)
+			f.lost += c.wantKept(t, "nearly a window later", c.now(t))
 			clock.Step(t, 2*off.Abs()+11*time.Second)
-			c.play(t, c.watching)
+			c.beat(t)
 			c.wantCounts(t, "a window and a minute later", watchersEach, watchersEach)
+			f.lost += c.wantKept(t, "a window and a minute later", c.now(t))
+			s.hold(&f, beatAndPasses)
+			wantCounted(t, worker, viewersEvicted, 0)
+			wantReady(t, recorder, "redis", "ok")
+			wantNoPanic(t, worker)
 			f.report(t, site.ledger)
 		})
 	}
