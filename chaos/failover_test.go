@@ -58,7 +58,7 @@ func TestClusterMasterLost(t *testing.T) {
 		acknowledged, _ := site.ledger.totals()
 		total.acknowledged += acknowledged
 	}
-	s.hold(&f, 2*time.Second) // with what a recorder takes to learn which node has the slots now
+	s.hold(&f, 3*time.Second) // a write that was under way may take 2 s, and the next waits for it
 	f.report(t, total)
 }
 
