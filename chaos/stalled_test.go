@@ -31,7 +31,7 @@ func TestStalledRedis(t *testing.T) {
 	p := s.newProxy(server.Addr(), nil)
 	site := s.newSite(server.Client(), p.addr())
 	recorder := site.addRecorder(t)
-	worker := site.startWorker(t)
+	worker := site.startWorker(t, "HEADCOUNT_REDIS_TIMEOUT=200ms") // or its repetitions outlast the shorter stalls
 	load := site.startLoad(t, loadOptions{players: 20, videos: 20, pause: 30 * time.Millisecond}, nil)
 	length := time.Duration(s.times(2, 5)) * time.Second
 
