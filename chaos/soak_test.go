@@ -52,13 +52,14 @@ func TestSoak(t *testing.T) {
 	server := redistest.Start(t)
 	site := s.newShortSite(server, "HEADCOUNT_LEASE_TTL=2s")
 	recorder := site.addRecorder(t)
-	restarting := site.startWorker(t) // leads until its first restart
+	first := site.startWorker(t) // leads
 	steady := site.startWorker(t)
 	var failed failures
 	load := site.startLoad(t, loadOptions{players: 20, videos: soakVideos, pause: 40 * time.Millisecond}, failed.note)
 	site.playAllVideos(t)
-	restarting = site.restart(t, restarting, false) // from now on, the steady one leads
-	wantMetric(t, steady, "headcount_lease_held", 1)
+	site.end(t, first, false)
+	wantMetric(t, steady, "headcount_lease_held", 1) // from now on
+	restarting := site.startWorker(t)
 	site.awaitPass(t)
 
 	watched := levels(t, recorder, steady, server.Client())
@@ -74,7 +75,9 @@ func TestSoak(t *testing.T) {
 		}
 		if time.Since(restarted) > max(*soak/30, 2*time.Second) {
 			restarted = time.Now()
-			restarting = site.restart(t, restarting, f.faults%2 == 0)
+			restarting.URL(t, "admin") // it runs, and does not die of a SIGTERM that comes before it listens to that
+			site.end(t, restarting, f.faults%2 == 0)
+			restarting = site.startWorker(t)
 			f.faults++
 		}
 	}
@@ -88,17 +91,14 @@ func TestSoak(t *testing.T) {
 	f.report(t, site.ledger)
 }
 
-// restart replaces a worker: one that was told to stop, or one that was killed.
-func (s *site) restart(t testing.TB, old *programtest.Program, kill bool) *programtest.Program {
+// end ends a worker: it is told to stop, or killed.
+func (s *site) end(t testing.TB, worker *programtest.Program, kill bool) {
 	t.Helper()
 	if kill {
-		old.Kill(t)
-	} else if err := old.Stop(t); err != nil {
+		worker.Kill(t)
+	} else if err := worker.Stop(t); err != nil {
 		t.Errorf("a worker ended with: %v", err)
 	}
-	w := s.startWorker(t)
-	w.URL(t, "admin") // it runs, and does not die of a SIGTERM that comes before it listens to that
-	return w
 }
 
 func levels(t *testing.T, recorder, worker *programtest.Program, rdb *redis.Client) []level {
