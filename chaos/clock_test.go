@@ -132,14 +132,16 @@ func (c *crowd) beat(t testing.TB) {
 	c.play(t, c.watching)
 }
 
-// unsettle takes back what was acknowledged with a time before or after these: it may still be there, or not.
+// unsettle takes back what was acknowledged with a time before or after these: it may still be there, or not. A play whose
+// time is yet to come took the place of the viewer's earlier ones, so these say nothing either.
 func (l *ledger) unsettle(from, to time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.newest = min(l.newest, to.Unix())
 	for _, entries := range l.entries {
+		yetToCome := slices.ContainsFunc(entries, func(e *entry) bool { return e.outcome == acknowledged && e.recordedAt > to.Unix() })
 		for _, e := range entries {
-			if e.outcome == acknowledged && (e.recordedAt < from.Unix() || e.recordedAt > to.Unix()) {
+			if e.outcome == acknowledged && (yetToCome || e.recordedAt < from.Unix()) {
 				e.outcome = unknown
 			}
 		}
