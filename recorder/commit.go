@@ -86,6 +86,7 @@ func (r *Recorder) commit(ctx context.Context, batch []*request) {
 			failure = cmp.Or(failure, outageError(w.Reply.Err()))
 		}
 		if w.err == nil && w.kind == play {
+			w.countOnce()
 			r.clock.set(w.reply[0])
 		}
 		if _, changes := w.newCount(); changes {
@@ -110,6 +111,19 @@ func (r *Recorder) commit(ctx context.Context, batch []*request) {
 	}
 	for _, q := range g.flushes {
 		q.finish(0, nil)
+	}
+}
+
+// countOnce takes the larger number of viewers who had not been watching from a write
+// that was carried out twice, behind a leave whose script was missing: the second
+// time, those of the first are there already. Both may know different ones, so that
+// some go uncounted, but none counts twice.
+func (w *write) countOnce() {
+	if w.Before == nil {
+		return
+	}
+	if before, err := w.Before.Int64Slice(); err == nil {
+		w.reply[3] = max(w.reply[3], before[3])
 	}
 }
 

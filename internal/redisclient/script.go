@@ -13,6 +13,7 @@ type ScriptCall struct {
 	Key    string
 	Args   []any // without a Script: the command with all its arguments, the second of which is Key
 	Reply  *redis.Cmd
+	Before *redis.Cmd // the first answer, where RepeatScripts has sent it again
 }
 
 // RunScripts sends all calls in one pipeline, in their order, and leaves each
@@ -45,6 +46,7 @@ func RepeatScripts(ctx context.Context, rdb redis.UniversalClient, calls []*Scri
 			behind[c.Key] = true
 		}
 		if behind[c.Key] {
+			c.Before = c.Reply
 			c.queue(ctx, pipe, (*redis.Script).Eval)
 		}
 	}
