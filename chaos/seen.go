@@ -35,6 +35,21 @@ func wantCounted(t testing.TB, p *programtest.Program, series string, before flo
 	eventually(t, series+" rises", func() bool { return programtest.Metric(t, admin, series) > before })
 }
 
+// disturbed is how many passes of a worker were partial or cut short. Which of them an outage makes of a pass depends on
+// what ends first, the commands that are repeated or the lease.
+func disturbed(t testing.TB, worker *programtest.Program) float64 {
+	t.Helper()
+	admin := worker.URL(t, "admin")
+	return programtest.Metric(t, admin, partialPasses) + programtest.Metric(t, admin, `headcount_passes_total{outcome="cut_short"}`)
+}
+
+// wantDisturbed waits until an outage has shown in a worker's metrics, by a pass more than before, and in its log.
+func wantDisturbed(t testing.TB, worker *programtest.Program, before float64) {
+	t.Helper()
+	eventually(t, "a pass is partial or cut short", func() bool { return disturbed(t, worker) > before })
+	eventually(t, "the log says so", func() bool { return logged(worker, partialPass) || logged(worker, "pass cut short") })
+}
+
 // readiness is an answer of /readyz.
 type readiness struct {
 	code       int
