@@ -35,6 +35,7 @@ const (
 	metricWaiting = "headcount_record_queue_length"
 	metricLimit   = "headcount_record_queue_limit"
 	metricReload  = "headcount_config_last_reload_successful"
+	metricStats   = "headcount_stats_last_error_timestamp_seconds"
 )
 
 // measure reads our own metrics. One that cannot be read is missing.

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -75,6 +76,11 @@ func infoNumber(info, field string) *int64 {
 		return nil
 	}
 	return &n
+}
+
+// silent reports whether a server does not answer.
+func (r *redisState) silent() bool {
+	return r.Error != "" || slices.ContainsFunc(r.Masters, func(m master) bool { return m.Error != "" })
 }
 
 // fill is how full the server is, 1 at its limit; 0 where there is none.

@@ -26,6 +26,7 @@ var runbook = map[string]string{
 	"queue_nearly_full": "headcountqueuenearlyfull",
 	"plays_fail":        "headcountrecorderrors",
 	"lookups_stale":     "headcountlookupsstale",
+	"statistics_fail":   "headcountstatisticserrors",
 	"config_refused":    "headcountconfigrefused",
 }
 
@@ -48,6 +49,7 @@ const (
 func (c *Console) warnings(s *site) []warning {
 	all := append(redisWarnings(&s.Redis), c.passWarnings(s)...)
 	all = append(all, rateWarnings(s.Rates)...)
+	all = append(all, c.statisticsWarnings(s)...)
 	if successful, known := s.metrics.values[metricReload]; known && successful == 0 {
 		all = append(all, warn("config_refused", nil))
 	}

@@ -25,12 +25,17 @@ func state(change func(*site)) *site {
 			CompletedAt: noon.Add(-20 * time.Second),
 			Recent:      []lastpass.Pass{{StartedAt: noon.Unix() - 21, TookMS: 900}},
 		},
-		metrics: sample{values: map[string]float64{metricReload: 1}},
+		metrics: sample{at: noon, values: map[string]float64{metricReload: 1, metricStats + " top": 0}},
 	}
 	if change != nil {
 		change(s)
 	}
 	return s
+}
+
+// failedToWrite has a statistic not been written that long ago.
+func (s *site) failedToWrite(statistic string, ago time.Duration) {
+	s.metrics.values[metricStats+" "+statistic] = float64(noon.Add(-ago).Unix())
 }
 
 func TestWarnings(t *testing.T) {
@@ -121,6 +126,24 @@ func TestWarnings(t *testing.T) {
 			[]warning{{"lookups_stale", "headcountlookupsstale", map[string]any{"share": 0.6}}},
 		},
 		"a program that records nothing": {func(s *site) { s.Rates = nil }, nil},
+		"statistics that are not written or read": {
+			func(s *site) {
+				s.Top.Failed = true
+				s.failedToWrite("top", 20*time.Second)
+				s.failedToWrite("plays", 94*time.Second)
+			},
+			[]warning{{"statistics_fail", "headcountstatisticserrors", map[string]any{"statistics": "stats.plays, stats.top"}}},
+		},
+		"statistics that were not written once": {
+			func(s *site) { s.failedToWrite("plays", 97*time.Second) }, nil,
+		},
+		"statistics of a server that does not answer": {
+			func(s *site) {
+				s.Top.Failed, s.Redis.Masters[0].Error = true, "refused"
+				s.failedToWrite("top", time.Second)
+			},
+			[]warning{{"redis_unreachable", "headcountcannotwrite", map[string]any{"master": "redis:6379", "error": "refused"}}},
+		},
 		"a refused configuration": {
 			func(s *site) { s.metrics.values[metricReload] = 0 },
 			[]warning{{"config_refused", "headcountconfigrefused", nil}},

@@ -26,6 +26,7 @@ const (
 type Failures struct {
 	log    *zap.Logger
 	errors *prometheus.CounterVec
+	latest *prometheus.GaugeVec
 
 	mu   sync.Mutex
 	last map[string]time.Time // of each statistic's failures
@@ -41,28 +42,42 @@ func NewFailures(log *zap.Logger, reg prometheus.Registerer) (*Failures, error) 
 		log = zap.NewNop()
 	}
 	f := &Failures{log: log, last: make(map[string]time.Time)}
-	f.errors = prometheus.NewCounterVec(prometheus.CounterOpts{
+	var err error
+	if f.errors, err = register(reg, prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "headcount_stats_errors_total",
 		Help: "Writes of a statistic that failed, by statistic. Neither plays nor counts are affected.",
-	}, []string{"statistic"})
-	if reg != nil {
-		if err := reg.Register(f.errors); err != nil {
-			registered, ok := errors.AsType[prometheus.AlreadyRegisteredError](err)
-			if !ok {
-				return nil, err
-			}
-			f.errors = registered.ExistingCollector.(*prometheus.CounterVec)
-		}
+	}, []string{"statistic"})); err != nil {
+		return nil, err
+	}
+	if f.latest, err = register(reg, prometheus.NewGaugeVec(prometheus.GaugeOpts{
+		Name: "headcount_stats_last_error_timestamp_seconds",
+		Help: "When the last write of a statistic failed, by statistic; 0: none has.",
+	}, []string{"statistic"})); err != nil {
+		return nil, err
 	}
 	for _, name := range []string{nameOnline, nameUniques, namePlays, nameTop, namePeaks, nameHistory} {
 		f.errors.WithLabelValues(name) // from the start, or an alert on its rate misses the first
+		f.latest.WithLabelValues(name)
 	}
 	return f, nil
+}
+
+// register returns the collector that reg has: c, or the one of that name that was there before.
+func register[C prometheus.Collector](reg prometheus.Registerer, c C) (C, error) {
+	if reg == nil {
+		return c, nil
+	}
+	err := reg.Register(c)
+	if there, ok := errors.AsType[prometheus.AlreadyRegisteredError](err); ok {
+		return there.ExistingCollector.(C), nil
+	}
+	return c, err
 }
 
 // Note takes in why a statistic could not be written.
 func (f *Failures) Note(statistic string, err error) {
 	f.errors.WithLabelValues(statistic).Inc()
+	f.latest.WithLabelValues(statistic).SetToCurrentTime()
 	now := time.Now()
 	f.mu.Lock()
 	first := now.Sub(f.last[statistic]) > quiet

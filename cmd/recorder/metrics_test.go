@@ -46,6 +46,7 @@ func TestMetrics(t *testing.T) {
 		"headcount_record_queue_limit",
 		"headcount_refused_total",
 		"headcount_stats_errors_total",
+		"headcount_stats_last_error_timestamp_seconds",
 	}
 	if diff := cmp.Diff(want, programtest.MetricNames(t, s.admin)); diff != "" {
 		t.Errorf("names of metrics (-want +got):\n%s", diff)

@@ -41,6 +41,7 @@ func TestMetrics(t *testing.T) {
 		"headcount_passes_total",
 		"headcount_passes_without_lease_total",
 		"headcount_stats_errors_total",
+		"headcount_stats_last_error_timestamp_seconds",
 		"headcount_viewers_evicted_total",
 		"headcount_worker_interval_seconds",
 	}

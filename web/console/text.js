@@ -53,6 +53,7 @@ const en = {
     queue_nearly_full: (v) => `${v.length} plays and leaves wait for Redis, of ${v.limit} that may.`,
     plays_fail: (v) => `${v.share} of the plays are not recorded.`,
     lookups_stale: (v) => `${v.share} of the lookups get an old number, as Redis does not answer them.`,
+    statistics_fail: (v) => `Statistics could not be written or read of late: ${v.statistics}. Plays and counts are not affected.`,
     config_refused: () => 'The configuration file was refused: the old values are in force.',
   },
 }
@@ -144,6 +145,7 @@ const zh = {
     queue_nearly_full: (v) => `有 ${v.length} 个播放和离开在等待 Redis，上限为 ${v.limit}。`,
     plays_fail: (v) => `${v.share} 的播放没有被记录。`,
     lookups_stale: (v) => `${v.share} 的查询得到旧的数字，因为 Redis 没有回应。`,
+    statistics_fail: (v) => `最近有统计数据无法写入或读取：${v.statistics}。播放的记录和观众人数不受影响。`,
     config_refused: () => '配置文件被拒绝：仍使用原来的值。',
   },
 }
