@@ -36,7 +36,7 @@ const showAll = (data) => {
   showPlays('plays', data.plays)
   if (data.history.value) remember(data.history.value)
   showHistory(chart, points.at.length ? { value: points } : data.history, data.interval_ms, text.chartEmpty)
-  showTop(data.top)
+  showTop(data.top, data.viewers.as_of)
   showLeader(data.leader, data.passes, data.now)
   showPasses(data.passes)
   showRates(data.rates)

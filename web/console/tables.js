@@ -20,9 +20,17 @@ const linkTo = (videoId) => {
   return links.get(videoId)
 }
 
-export const showTop = (figure) => {
+const topNote = ({ off, failed, value }, asOf) => {
+  if (off) return text.topOff
+  if (failed) return text.topUnknown
+  if (value.length) return ''
+  return asOf == null ? text.topNoPass : text.topEmpty
+}
+
+// showTop tells an empty list of a pass from one that no pass has made of late: asOf is null then.
+export const showTop = (figure, asOf) => {
   const list = figure.value ?? []
-  put($('top-note'), figure.off ? text.topOff : figure.failed ? text.topUnknown : list.length ? '' : text.topEmpty)
+  put($('top-note'), topNote(figure, asOf))
   $('top').hidden = !list.length
   const said = JSON.stringify(list)
   if (body('top').said == said) return
