@@ -43,6 +43,7 @@ type Options struct {
 	Window     func() time.Duration
 	Interval   func() time.Duration // from the end of a pass to the start of the next
 	CountTTL   time.Duration        // how long after a complete pass its counts are known
+	TimeZone   string               // "UTC": where the days of Statistics begin
 	Statistics Statistics
 	Settings   func() []Setting
 	Metrics    prometheus.Gatherer // of this program

@@ -44,7 +44,7 @@ func TestSite(t *testing.T) {
 		"online":   map[string]any{"value": 47.},
 		"uniques":  map[string]any{"value": 30.},
 		"plays":    map[string]any{"value": map[string]any{"total": 900., "day": 12.}},
-		"peaks":    map[string]any{"value": map[string]any{"today": 20., "today_at": at, "ever": 50., "ever_at": nil}},
+		"peaks":    map[string]any{"value": map[string]any{"today": 20., "today_at": at, "ever": 50., "ever_at": nil, "time_zone": "Asia/Shanghai"}},
 		"top":      map[string]any{"value": []any{map[string]any{"video_id": "a", "viewers": 9.}, map[string]any{"video_id": "b/c", "viewers": 4.}}},
 		"history":  map[string]any{"value": map[string]any{"at": []any{at, at + 60000}, "viewers": []any{3., 8.}}},
 		"leader":   map[string]any{"holder": "host:7", "since": float64(first.StartedAt * 1000), "held": true},
@@ -90,7 +90,7 @@ func TestVideo(t *testing.T) {
 		"viewers":  map[string]any{"now": 9., "as_of": float64(last.FinishedAt * 1000)},
 		"uniques":  map[string]any{"value": 30.},
 		"plays":    map[string]any{"value": map[string]any{"total": 900., "day": 12.}},
-		"peaks":    map[string]any{"value": map[string]any{"today": 20., "today_at": at, "ever": 50., "ever_at": nil}},
+		"peaks":    map[string]any{"value": map[string]any{"today": 20., "today_at": at, "ever": 50., "ever_at": nil, "time_zone": "Asia/Shanghai"}},
 		"history":  map[string]any{"value": map[string]any{"at": []any{at, at + 60000}, "viewers": []any{3., 8.}}},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -62,6 +62,8 @@ type peaks struct {
 	TodayAt *int64 `json:"today_at"`
 	Ever    int64  `json:"ever"`
 	EverAt  *int64 `json:"ever_at"`
+
+	TimeZone string `json:"time_zone"` // whose day today is
 }
 
 type entry struct {
@@ -232,7 +234,7 @@ func (c *Console) plays(ctx context.Context, videoID string) figure[plays] {
 func (c *Console) peaks(ctx context.Context, videoID string) figure[peaks] {
 	return ask(c.o.Statistics.Peaks, func(p Peaks) (peaks, error) {
 		today, todayAt, ever, everAt, err := p.Get(ctx, videoID)
-		return peaks{today, millis(todayAt), ever, millis(everAt)}, err
+		return peaks{today, millis(todayAt), ever, millis(everAt), c.o.TimeZone}, err
 	})
 }
 

@@ -1,5 +1,5 @@
 import { $, put } from './dom.js'
-import { ago, dateOf, number } from './format.js'
+import { ago, dateOf, here, number } from './format.js'
 import { text } from './text.js'
 
 // show puts a figure, {value}, {off} or {failed}, into an element, as write writes it.
@@ -18,8 +18,9 @@ export const showViewers = (id, { now, as_of: asOf }, clock) => {
 
 export const showPeaks = (id, figure) => {
   show(id, figure, ({ today }) => number(today))
-  const { today_at: at, ever } = figure.value ?? {}
-  note(`${id}-note`, ever && (at ? text.peakNote(dateOf(at), number(ever)) : text.everNote(number(ever))))
+  const { today_at: at, ever, time_zone: zone } = figure.value ?? {}
+  const said = ever && (at ? text.peakNote(dateOf(at), number(ever)) : text.everNote(number(ever)))
+  note(`${id}-note`, said && said + (here(zone) ? '' : text.zoneNote(zone)))
 }
 
 export const showPlays = (id, figure) => {

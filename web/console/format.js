@@ -18,6 +18,16 @@ export const timeOf = (ms) => clock.format(ms)
 export const hourOf = (ms) => hour.format(ms)
 export const dateOf = (ms) => date.format(ms)
 
+// here reports whether it is the same time in a zone as in the browser's.
+export const here = (zone) => {
+  const timeIn = (timeZone) => new Date().toLocaleString('en', { timeZone, dateStyle: 'short', timeStyle: 'short' })
+  try {
+    return timeIn(zone) == timeIn()
+  } catch {
+    return false // it knows no such zone
+  }
+}
+
 // ago writes milliseconds as an age.
 export const ago = (ms) => {
   const s = Math.max(0, Math.round(ms / 1000))

@@ -89,6 +89,7 @@ func (a *Admin) newConsole(p *program.Program, k program.Kind) (*console.Console
 		Window:     func() time.Duration { return p.Config.Config().Window },
 		Interval:   func() time.Duration { return p.Config.Config().Worker.Interval },
 		CountTTL:   c.CountTTL,
+		TimeZone:   c.Stats.TimeZone,
 		Statistics: statistics,
 		Settings:   func() []console.Setting { return settings(p.Name, p.Config.Config()) },
 		Metrics:    k.Gatherer,

@@ -1,6 +1,8 @@
 package admin
 
 import (
+	"strings"
+
 	"headcount/console"
 	"headcount/internal/config"
 )
@@ -8,7 +10,10 @@ import (
 // settings are what an operator asks first, of what the program reads. None is a secret.
 func settings(program string, c config.Config) []console.Setting {
 	all := []console.Setting{
+		{Name: "kinds", Value: unlessZero(strings.Join(c.Kinds, ", "), strings.Join(c.Kinds, ", "))},
 		{Name: "window", Value: config.Short(c.Window)},
+		{Name: "key_ttl", Value: config.Short(c.KeyTTL)},
+		{Name: "count_ttl", Value: config.Short(c.CountTTL)},
 		{Name: "redis.mode", Value: c.Redis.Mode},
 		{Name: "redis.tls", Value: c.Redis.TLS},
 		{Name: "stats.online", Value: c.Stats.Online},
@@ -17,7 +22,11 @@ func settings(program string, c config.Config) []console.Setting {
 		{Name: "stats.peaks", Value: c.Stats.Peaks},
 		{Name: "stats.top", Value: unlessZero(c.Stats.Top, c.Stats.Top)},
 		{Name: "stats.history", Value: unlessZero(c.Stats.History, config.Short(c.Stats.History))},
+		{Name: "stats.time_zone", Value: c.Stats.TimeZone},
 		{Name: "worker.interval", Value: config.Short(c.Worker.Interval)},
+	}
+	if program != "recorder" {
+		all = append(all, console.Setting{Name: "lease.ttl", Value: config.Short(c.Lease.TTL)})
 	}
 	if program == "worker" {
 		return all

@@ -126,6 +126,7 @@ func TestConsoleOfKinds(t *testing.T) {
 	v := b.open(t, recorder.URL(t, "admin")+"/console/")
 	v.do(t, chromedp.EmulateViewport(375, 700))
 	v.shows(t, "viewers", "2")
+	v.until(t, "document.querySelector('#settings').textContent.includes("+strconv.Quote("kindsvideo, live, "+long)+")")
 	v.shows(t, "online", "3")
 	if got := eval[float64](t, v, "document.documentElement.scrollWidth"); got > 375 {
 		t.Errorf("the page is %g px wide, want 375", got)
@@ -177,6 +178,10 @@ func testConsoleNumbers(t *testing.T, b *board) {
 	v.until(t, "document.querySelector('#chart canvas') && document.getElementById('chart').ariaLabel.includes('now')")
 	v.until(t, "document.querySelectorAll('#passes tbody tr').length > 2 && document.querySelectorAll('#redis tbody tr').length == 1")
 	v.until(t, "document.querySelector('#leader').textContent.includes('has led since')")
+	v.until(t, "document.querySelector('#settings').textContent.includes('stats.time_zone'+'UTC')")
+	v.until(t, "!document.getElementById('peak-note').textContent.includes('UTC')")
+	call(t, v, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Shanghai"})
+	v.until(t, "document.getElementById('peak-note').textContent.endsWith('; days of UTC')")
 	v.until(t, "document.querySelectorAll('#rates tr').length >= 5 && !document.getElementById('well').hidden")
 
 	b.play(t, "new", 30) // it updates by itself
