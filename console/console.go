@@ -44,6 +44,7 @@ type Options struct {
 	Interval   func() time.Duration // from the end of a pass to the start of the next
 	CountTTL   time.Duration        // how long after a complete pass its counts are known
 	TimeZone   string               // "UTC": where the days of Statistics begin
+	History    time.Duration        // how long Statistics.History keeps counts; 0: it is off
 	Statistics Statistics
 	Settings   func() []Setting
 	Metrics    prometheus.Gatherer // of this program

@@ -38,7 +38,7 @@ func TestSite(t *testing.T) {
 	}
 	at := float64(noon.UnixMilli())
 	want := map[string]any{
-		"program": "recorder", "version": "1.2.3", "window_s": 600., "interval_ms": 30000.,
+		"program": "recorder", "version": "1.2.3", "window_s": 600., "interval_ms": 30000., "history_ms": 3600000.,
 		"warnings": []any{},
 		"viewers":  map[string]any{"now": 13., "videos": 2., "as_of": float64(last.FinishedAt * 1000)},
 		"online":   map[string]any{"value": 47.},

@@ -119,7 +119,7 @@ func newEnvOn(t *testing.T, o redisclient.Options, s Statistics) *env {
 	t.Cleanup(func() { _ = rdb.Close() })
 	e := &env{T: t, raw: rdb, k: keys.New(redistest.Prefix(t)), reg: prometheus.NewRegistry()}
 	e.Console, err = New(rdb, Options{
-		Program: "recorder", Version: "1.2.3", Keys: e.k, CountTTL: countTTL, TimeZone: "Asia/Shanghai", Statistics: s, Metrics: e.reg,
+		Program: "recorder", Version: "1.2.3", Keys: e.k, CountTTL: countTTL, TimeZone: "Asia/Shanghai", History: time.Hour, Statistics: s, Metrics: e.reg,
 		Window:   func() time.Duration { return window },
 		Interval: func() time.Duration { return interval },
 		Settings: func() []Setting { return []Setting{{"stats.online", true}, {"stats.top", 1000}} },

@@ -18,6 +18,7 @@ type site struct {
 	Now      *int64    `json:"now"`
 	WindowS  int64     `json:"window_s"`
 	Interval int64     `json:"interval_ms"`
+	Shown    int64     `json:"history_ms"` // how much of the history is shown at most; 0: it is off
 	Warnings []warning `json:"warnings"`
 
 	Viewers  watching        `json:"viewers"`
@@ -97,6 +98,7 @@ func (c *Console) site(ctx context.Context) *site {
 		Program: c.o.Program, Version: c.o.Version, Settings: c.o.Settings(),
 		Kind: c.o.Kind, Kinds: c.choice(),
 		WindowS: int64(c.o.Window() / time.Second), Interval: c.o.Interval().Milliseconds(),
+		Shown: min(c.o.History, 24*time.Hour).Milliseconds(),
 	}
 	statistics := &c.o.Statistics
 	sideBySide(

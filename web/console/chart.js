@@ -7,17 +7,17 @@ const hour = 3600
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim()
 const dark = matchMedia('(prefers-color-scheme: dark)')
 
-// Chart shows a history in an element, as wide as that is.
+// Chart shows a history in an element, as wide as that is. heading is the element that names it.
 export class Chart {
   #element
-  #name
+  #heading
   #plot
   #data = [[], []]
   #shown = ''
 
-  constructor(element, name) {
+  constructor(element, heading) {
     this.#element = element
-    this.#name = name
+    this.#heading = heading
     new ResizeObserver(() => this.#resize()).observe(element)
     dark.addEventListener('change', () => this.#draw())
   }
@@ -30,7 +30,7 @@ export class Chart {
     this.#shown = shown
     this.#data = withGaps(at, viewers, gap)
     this.#element.role = 'img'
-    this.#element.ariaLabel = text.chartName(this.#name, number(viewers.at(-1)), number(Math.min(...viewers)), number(Math.max(...viewers)))
+    this.#element.ariaLabel = text.chartName(this.#heading.textContent, number(viewers.at(-1)), number(Math.min(...viewers)), number(Math.max(...viewers)))
     if (!this.#plot) this.#draw()
     else this.#plot.setData(this.#data)
   }

@@ -1,7 +1,7 @@
 import { Chart } from './chart.js'
 import { listen, refreshVideo } from './dialogs.js'
 import { $, put } from './dom.js'
-import { show, showHistory, showPeaks, showPlays, showViewers } from './figures.js'
+import { nameCharts, show, showHistory, showPeaks, showPlays, showViewers } from './figures.js'
 import { timeOf } from './format.js'
 import { locate, showKinds } from './kinds.js'
 import { showLeader, showPasses, showRates, showRedis, showSettings, showTop } from './tables.js'
@@ -9,17 +9,16 @@ import { text, translate } from './text.js'
 import { showWarnings } from './warnings.js'
 
 const every = 2000 // milliseconds
-const day = 24 * 3600 * 1000
 
 let chart
 let updated = 0 // when, by this machine's clock
 const points = { at: [], viewers: [] } // all that this page was told of the history
 
-// remember adds the points that are new, and drops what is too old.
-const remember = ({ at, viewers }) => {
+// remember adds the points that are new, and drops those older than span, in milliseconds.
+const remember = ({ at, viewers }, span) => {
   points.at.push(...at)
   points.viewers.push(...viewers)
-  const old = points.at.findIndex((ms) => ms > points.at.at(-1) - day)
+  const old = points.at.findIndex((ms) => ms > points.at.at(-1) - span)
   points.at.splice(0, old)
   points.viewers.splice(0, old)
 }
@@ -34,7 +33,8 @@ const showAll = (data) => {
   show('uniques', data.uniques)
   showPeaks('peak', data.peaks)
   showPlays('plays', data.plays)
-  if (data.history.value) remember(data.history.value)
+  nameCharts(data.history_ms)
+  if (data.history.value) remember(data.history.value, data.history_ms)
   showHistory(chart, points.at.length ? { value: points } : data.history, data.interval_ms, text.chartEmpty)
   showTop(data.top, data.viewers.as_of)
   showLeader(data.leader, data.passes, data.now)
@@ -68,6 +68,6 @@ const poll = async () => {
 }
 
 translate()
-chart = new Chart($('chart'), $('chart-name').textContent)
+chart = new Chart($('chart'), $('chart-name'))
 listen()
 poll()

@@ -43,7 +43,7 @@ const blank = () => {
 
 const openVideo = async (id) => {
   put($('video-name'), id)
-  chart ??= new Chart($('video-chart'), $('chart-name').textContent)
+  chart ??= new Chart($('video-chart'), $('video-chart-name'))
   blank()
   $('video').showModal()
   await refreshVideo().catch(() => {}) // the next poll tries again

@@ -1,5 +1,5 @@
 import { $, put } from './dom.js'
-import { ago, dateOf, here, number } from './format.js'
+import { ago, dateOf, here, number, span } from './format.js'
 import { text } from './text.js'
 
 // show puts a figure, {value}, {off} or {failed}, into an element, as write writes it.
@@ -26,6 +26,11 @@ export const showPeaks = (id, figure) => {
 export const showPlays = (id, figure) => {
   show(id, figure, ({ day }) => number(day))
   note(`${id}-note`, figure.value && text.playsNote(number(figure.value.total)))
+}
+
+// nameCharts says over which time they are, in milliseconds; 0 is a history that is off.
+export const nameCharts = (ms) => {
+  for (const id of ['chart-name', 'video-chart-name']) put($(id), ms ? text.chartOver(span(ms)) : text.chartNameOff)
 }
 
 // gapOf is how far two points may be apart for a line between them, in milliseconds: a few

@@ -10,6 +10,11 @@ const clock = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-di
 const hour = new Intl.DateTimeFormat(language, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 const date = new Intl.DateTimeFormat(language, { month: 'short', day: 'numeric', hour: '2-digit', minute: '2-digit', hourCycle: 'h23' })
 
+const unit = (name) => new Intl.NumberFormat(language, { style: 'unit', unit: name, unitDisplay: 'long', maximumFractionDigits: 1 })
+
+// span writes milliseconds as a time over which something goes, "24 hours".
+export const span = (ms) => (ms < 3600000 ? unit('minute').format(ms / 60000) : unit('hour').format(ms / 3600000))
+
 export const number = (n) => whole.format(n)
 export const compact = (n) => short.format(n)
 export const rate = (n) => tenths.format(n)

@@ -90,6 +90,7 @@ func (a *Admin) newConsole(p *program.Program, k program.Kind) (*console.Console
 		Interval:   func() time.Duration { return p.Config.Config().Worker.Interval },
 		CountTTL:   c.CountTTL,
 		TimeZone:   c.Stats.TimeZone,
+		History:    c.Stats.History,
 		Statistics: statistics,
 		Settings:   func() []console.Setting { return settings(p.Name, p.Config.Config()) },
 		Metrics:    k.Gatherer,

@@ -23,11 +23,13 @@ func TestConsoleStatisticsFail(t *testing.T) {
 		}
 	}
 	warning := "document.getElementById('warning-list').textContent"
-	env := programtest.Env(b.redis.Addr(), "video", "HEADCOUNT_WORKER_INTERVAL=1s", "HEADCOUNT_REDIS_TIMEOUT=1s")
+	env := programtest.Env(b.redis.Addr(), "video", "HEADCOUNT_WORKER_INTERVAL=1s", "HEADCOUNT_REDIS_TIMEOUT=1s", "HEADCOUNT_STATS_HISTORY=1h")
 	junk(k.Top())
 	v := b.browser.visitor(t)
 	v.open(t, programtest.Exec(t, programtest.Build(t, "recorder"), env).URL(t, "admin")+"/console/")
 	v.until(t, warning+".includes('could not be written or read of late: stats.top.') && document.getElementById('well').hidden")
+	v.shows(t, "chart-name", "Viewers over 1 hour")
+	v.shows(t, "video-chart-name", "Viewers over 1 hour")
 	remove(k.Top())
 	v.shows(t, "top-note", "Who is watching is unknown: no complete pass of late.")
 	v.until(t, "!"+warning+".includes('stats.')")
