@@ -49,12 +49,18 @@ const openVideo = async (id) => {
   await refreshVideo().catch(() => {}) // the next poll tries again
 }
 
+// showEntry shows an entry, which is in English, and says so to readers of another language.
+const showEntry = (elements) => {
+  $('runbook-text').replaceChildren(...elements)
+  put($('runbook-note'), elements.length ? text.entryNote : '')
+}
+
 const openRunbook = async (entry) => {
-  $('runbook-text').replaceChildren()
+  showEntry([])
   if (!$('runbook').open) $('runbook').showModal()
   const answer = await fetch(`/console/runbook?entry=${encodeURIComponent(entry)}`).catch(() => null)
-  if (answer?.ok) $('runbook-text').replaceChildren(...elementsOf(await answer.text()))
-  else put($('runbook-text'), text.noEntry)
+  showEntry(answer?.ok ? elementsOf(await answer.text()) : [])
+  if (!answer?.ok) put($('runbook-note'), text.noEntry)
 }
 
 const route = () => {

@@ -44,6 +44,7 @@ const en = {
   minutes: (n) => `${n} min`,
   hours: (n) => `${n} h`,
   days: (n) => `${n} d`,
+  entryNote: '', // it is in the reader's language
   noEntry: 'There is no entry on this. See docs/operations.md.',
   warningOf: {
     redis_unreachable: (v) => `Redis${v.master} does not answer: ${v.error}.`,
@@ -140,6 +141,7 @@ const zh = {
   minutes: (n) => `${n} 分钟`,
   hours: (n) => `${n} 小时`,
   days: (n) => `${n} 天`,
+  entryNote: '以下说明只有英文。',
   noEntry: '没有这方面的说明，请看 docs/operations.md。',
   warningOf: {
     redis_unreachable: (v) => `Redis${v.master} 没有回应：${v.error}。`,

@@ -278,6 +278,10 @@ func testConsoleChinese(t *testing.T, b *board) {
 	if len(missing) > 0 {
 		t.Errorf("not translated: %q", missing)
 	}
+	v.run(t, "location.hash = '#runbook=headcountnoleader'")
+	v.until(t, "document.querySelectorAll('#runbook-text p').length > 1 && document.getElementById('runbook-text').lang == 'en'")
+	v.shows(t, "runbook-note", "以下说明只有英文。")
+	b.photograph(t, v, "console-runbook-zh", 375, 900)
 	v.wantStrict(t)
 }
 
@@ -328,7 +332,7 @@ func testConsoleAddresses(t *testing.T, b *board) {
 	v.run(t, "location.hash = '#video=%'")
 	v.until(t, "!document.getElementById('video').open")
 	v.run(t, "location.hash = '#runbook=none'")
-	v.until(t, "document.getElementById('runbook-text').textContent.includes('There is no entry')")
+	v.until(t, "document.getElementById('runbook-note').textContent.includes('There is no entry')")
 	v.run(t, "document.querySelector('#runbook button').click()")
 	v.until(t, "!document.getElementById('runbook').open && location.hash == ''")
 	v.wantStrict(t)
