@@ -3,6 +3,8 @@ package browsertest
 import (
 	"testing"
 
+	"github.com/chromedp/chromedp"
+
 	"headcount/internal/keys"
 	"headcount/internal/programtest"
 	"headcount/internal/redistest"
@@ -43,6 +45,11 @@ func TestConsoleStatisticsFail(t *testing.T) {
 	w.until(t, "!document.getElementById('well').hidden")
 	w.run(t, "location.hash = '#runbook=headcountstatisticserrors'")
 	w.until(t, "document.getElementById('runbook-text').textContent.includes('ACL LOG')")
+	w.do(t, chromedp.EmulateViewport(1920, 1400))
+	w.until(t, "document.querySelectorAll('#passes tbody tr').length > 5")
+	if got := eval[float64](t, w, "document.querySelector('.top-card').clientHeight"); got > 200 {
+		t.Errorf("the card of an empty list is %g px high", got)
+	}
 	v.wantQuiet(t)
 	w.wantQuiet(t)
 }
