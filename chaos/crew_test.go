@@ -20,12 +20,11 @@ const (
 
 // What programs say.
 const (
-	leads       = "leading: this worker holds the lease and makes the passes"
-	standsBy    = "standing by: another worker holds the lease"
-	releases    = "the lease is released"
-	losesLease  = "the lease was lost"
-	partialPass = "pass partial"
-	drains      = "draining: not ready any more"
+	leads      = "leading: this worker holds the lease and makes the passes"
+	standsBy   = "standing by: another worker holds the lease"
+	releases   = "the lease is released"
+	losesLease = "the lease was lost"
+	drains     = "draining: not ready any more"
 )
 
 // crew is workers of which one leads.

@@ -61,7 +61,6 @@ const (
 	cannotAsk     = "cannot ask for the lease"
 
 	failedPlays    = `headcount_plays_total{outcome="failed"}`
-	partialPasses  = `headcount_passes_total{outcome="partial"}`
 	viewersEvicted = "headcount_viewers_evicted_total"
 )
 

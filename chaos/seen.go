@@ -13,6 +13,14 @@ import (
 // What an operator sees of a program: its log, its metrics and its readiness. Each is waited for, as it may come a moment
 // after what it tells of.
 
+// Passes that did not get through.
+const (
+	partialPass    = "pass partial"
+	cutShortPass   = "pass cut short"
+	partialPasses  = `headcount_passes_total{outcome="partial"}`
+	cutShortPasses = `headcount_passes_total{outcome="cut_short"}`
+)
+
 // wantLogged waits until a program has printed lines that begin with these messages.
 func wantLogged(t testing.TB, p *programtest.Program, messages ...string) {
 	t.Helper()
@@ -40,14 +48,14 @@ func wantCounted(t testing.TB, p *programtest.Program, series string, before flo
 func disturbed(t testing.TB, worker *programtest.Program) float64 {
 	t.Helper()
 	admin := worker.URL(t, "admin")
-	return programtest.Metric(t, admin, partialPasses) + programtest.Metric(t, admin, `headcount_passes_total{outcome="cut_short"}`)
+	return programtest.Metric(t, admin, partialPasses) + programtest.Metric(t, admin, cutShortPasses)
 }
 
 // wantDisturbed waits until an outage has shown in a worker's metrics, by a pass more than before, and in its log.
 func wantDisturbed(t testing.TB, worker *programtest.Program, before float64) {
 	t.Helper()
 	eventually(t, "a pass is partial or cut short", func() bool { return disturbed(t, worker) > before })
-	eventually(t, "the log says so", func() bool { return logged(worker, partialPass) || logged(worker, "pass cut short") })
+	eventually(t, "the log says so", func() bool { return logged(worker, partialPass) || logged(worker, cutShortPass) })
 }
 
 // readiness is an answer of /readyz.
