@@ -13,7 +13,7 @@ test: ## install what the tests need, then run them all under the race detector
 
 chaos: ## break things under load, for some ten minutes
 	scripts/setup.sh redis-server cc
-	go test -race -count=1 -timeout 15m ./chaos -full
+	go test -race -count=1 -timeout 15m -parallel 4 ./chaos -full
 
 soak: ## let load, passes and restarts go on for SOAK, and look for what grows
 	scripts/setup.sh redis-server cc

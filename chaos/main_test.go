@@ -19,11 +19,6 @@ var (
 )
 
 func TestMain(m *testing.M) {
-	// Scenarios mostly wait, so more of them than there are cores run side by side, unless -parallel says otherwise.
-	if err := flag.Set("test.parallel", "4"); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
-	}
 	flag.Parse()
 	if *seed == 0 {
 		*seed = rand.Uint64N(1_000_000)
