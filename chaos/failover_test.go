@@ -126,7 +126,7 @@ func (f *figures) failover(t *testing.T, site *site, master *redistest.Server, v
 		return err == nil
 	})
 	site.awaitPass(t)
-	found := site.differences(t)
+	found := site.differences(t, 3*time.Second)
 	lost := count(found, lost) + count(found, stayed)
 	f.lost += lost
 	doubted := site.ledger.doubt(killed.Add(-lag), killed.Add(lag))

@@ -48,7 +48,7 @@ func TestReplicaBehindPromoted(t *testing.T) {
 		load.stop()
 
 		site.awaitPass(t)
-		found := site.differences(t)
+		found := site.differences(t, 3*time.Second)
 		lost := count(found, lost) + count(found, stayed)
 		f.lost += lost
 		doubted := site.ledger.doubt(cut.Add(-lag), killed.Add(lag))

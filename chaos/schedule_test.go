@@ -2,6 +2,7 @@ package chaos
 
 import (
 	"bytes"
+	"math"
 	"slices"
 	"strconv"
 	"sync"
@@ -64,7 +65,11 @@ func TestSchedule(t *testing.T) {
 	load.stop()
 	passes := allPasses(logs)
 	wantApart(t, passes)
-	wantRate(t, passes[len(passes)-1-intervals:], interval)
+	within := 0.1
+	if !s.full { // of a few passes, one that comes late on a busy machine is a tenth
+		within = 0.25
+	}
+	wantRate(t, passes[len(passes)-1-intervals:], interval, within)
 	site.wantSeen(t, programs, interval)
 	f := figures{lost: site.wantSound(t)}
 	site.wantNobodyLeft(t)
@@ -74,7 +79,7 @@ func TestSchedule(t *testing.T) {
 // wantRate checks that as many passes were made as there were intervals. An interval runs from the end of a pass to the
 // start of the next, so the time from the end of the first pass to that of the last is made up of intervals and of what
 // the passes took.
-func wantRate(t *testing.T, passes []span, interval time.Duration) {
+func wantRate(t *testing.T, passes []span, interval time.Duration, within float64) {
 	t.Helper()
 	made := len(passes) - 1
 	var took time.Duration
@@ -83,7 +88,7 @@ func wantRate(t *testing.T, passes []span, interval time.Duration) {
 	}
 	wall := passes[made].to.Sub(passes[0].to)
 	due := float64(wall) / float64(interval+took/time.Duration(made))
-	if ratio := float64(made) / due; ratio < 0.9 || ratio > 1.1 {
+	if ratio := float64(made) / due; math.Abs(ratio-1) > within {
 		t.Errorf("%d passes in %s, want %.1f", made, wall, due)
 	}
 	t.Logf("%d passes in %.1f intervals of %s and a pass; a pass took %s in the mean", made, due, interval, took/time.Duration(made))

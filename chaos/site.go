@@ -133,7 +133,7 @@ func (s *site) awaitPass(t testing.TB) {
 func (s *site) wantSound(t testing.TB) (lostPlays int) {
 	t.Helper()
 	s.awaitPass(t)
-	found := s.differences(t)
+	found := s.differences(t, patience)
 	for i, d := range found {
 		if i == 20 {
 			t.Errorf("… and %d more", len(found)-i)
@@ -144,10 +144,13 @@ func (s *site) wantSound(t testing.TB) (lostPlays int) {
 	return count(found, lost)
 }
 
-// differences looks until there are none, but for a few seconds at most.
-func (s *site) differences(t testing.TB) (found []difference) {
+// patience is for passes of a busy machine to deal with all that has changed.
+const patience = 20 * time.Second
+
+// differences looks until there are none, but for so long at most.
+func (s *site) differences(t testing.TB, atMost time.Duration) (found []difference) {
 	t.Helper()
-	deadline := time.Now().Add(3 * time.Second)
+	deadline := time.Now().Add(atMost)
 	for {
 		found, err := s.judge.look(t.Context(), s.redis, s.ledger)
 		if err != nil {
