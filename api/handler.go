@@ -161,7 +161,7 @@ func (a *api) routes() map[string]methods {
 		"/openapi.yaml":    {http.MethodGet: openAPI},
 	}
 	for _, k := range a.kinds {
-		video := k.root() + "{video_id}"
+		video := k.root + "{video_id}"
 		maps.Copy(all, map[string]methods{
 			video + "/play":    {http.MethodPost: a.limited(k.play)},
 			video + "/leave":   {http.MethodPost: a.limited(k.leave)},

@@ -20,22 +20,22 @@ type Kind struct {
 type kind struct {
 	*api
 	Kind
+	root string // what the paths of its videos begin with
 }
 
 // allKinds are the Kinds or, where there are none, the only one.
 func (a *api) allKinds() []*kind {
 	if len(a.Kinds) == 0 {
-		return []*kind{{a, Kind{"video", a.Recorder, a.Lookup, a.Statistics, a.Tokens}}}
+		return []*kind{{a, Kind{"video", a.Recorder, a.Lookup, a.Statistics, a.Tokens}, root("video")}}
 	}
 	all := make([]*kind, len(a.Kinds))
 	for i, k := range a.Kinds {
-		all[i] = &kind{a, k}
+		all[i] = &kind{a, k, root(k.Name)}
 	}
 	return all
 }
 
-// root is what the paths of the kind's videos begin with.
-func (k *kind) root() string { return "/v1/" + k.Name + "s/" }
+func root(name string) string { return "/v1/" + name + "s/" }
 
 // site has who is on the site.
 func (a *api) site() *Statistics { return &a.kinds[0].Statistics }

@@ -23,7 +23,7 @@ func (a *api) exactPath(next http.Handler) http.Handler {
 
 func (a *api) lacksVideoID(escaped string) bool {
 	return slices.ContainsFunc(a.kinds, func(k *kind) bool {
-		rest, ok := strings.CutPrefix(escaped, k.root())
+		rest, ok := strings.CutPrefix(escaped, k.root)
 		id, _, more := strings.Cut(rest, "/")
 		return ok && more && isCleanedAway(id)
 	})

@@ -9,8 +9,9 @@ import (
 
 // settings are what an operator asks first, of what the program reads. None is a secret.
 func settings(program string, c config.Config) []console.Setting {
+	kinds := strings.Join(c.Kinds, ", ")
 	all := []console.Setting{
-		{Name: "kinds", Value: unlessZero(strings.Join(c.Kinds, ", "), strings.Join(c.Kinds, ", "))},
+		{Name: "kinds", Value: unlessZero(kinds, kinds)},
 		{Name: "window", Value: config.Short(c.Window)},
 		{Name: "key_ttl", Value: config.Short(c.KeyTTL)},
 		{Name: "count_ttl", Value: config.Short(c.CountTTL)},
