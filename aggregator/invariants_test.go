@@ -182,6 +182,52 @@ func TestPassRenewsATTLThatWouldLoseAViewer(t *testing.T) {
 	})
 }
 
+// Another program may shorten a TTL between two passes. It shows where the pass asks for TTLs: while any key has none.
+func TestPassRenewsATTLThatWasShortened(t *testing.T) {
+	onEach(t, func(t *testing.T, e *env) {
+		e.seedVideos(20, map[string]int64{"a": 0})
+		e.pass()
+		for i := range 20 {
+			must(t, e.raw.Set(t.Context(), "x"+e.k.Online(strconv.Itoa(i)), "without a TTL", 0).Err())
+			must(t, e.raw.Expire(t.Context(), e.k.Online(strconv.Itoa(i)), 8*time.Second).Err())
+		}
+		if sum := e.pass(); sum.Skipped != 20 || sum.Healed != 20 {
+			t.Errorf("%d hashes not read and %d healed, want 20 of both", sum.Skipped, sum.Healed)
+		}
+		for i := range 20 {
+			e.wantTTL(e.k.Online(strconv.Itoa(i)), keyTTL-5*time.Second, keyTTL)
+		}
+		if sum := e.pass(); sum.Healed != 0 {
+			t.Errorf("%d healed again, want none", sum.Healed)
+		}
+	})
+}
+
+// A hash whose id no request may have is counted like the others, and its count goes with it. Statistics are not told:
+// the empty id is the site's.
+func TestPassTreatsBothKeysOfAnUnacceptableIDAlike(t *testing.T) {
+	onEach(t, func(t *testing.T, e *env) {
+		w := &witness{}
+		e.observe(w)
+		ids := []string{"", strings.Repeat("x", 300), "bad\xff"}
+		for _, id := range ids {
+			e.seed(id, map[string]int64{"a": 0})
+			must(t, e.raw.Set(t.Context(), e.k.Count(id+"gone"), 3, 0).Err())
+		}
+		e.pass()
+		w.want(t, "a pass")
+		for _, id := range ids {
+			e.wantCounts(map[string]string{id: "1", id + "gone": "0"})
+			e.wantTTL(e.k.Count(id+"gone"), 0, countTTL+countTTL/50)
+			must(t, e.raw.Del(t.Context(), e.k.Online(id)).Err())
+		}
+		e.pass()
+		for _, id := range ids {
+			e.wantCounts(map[string]string{id: "0"})
+		}
+	})
+}
+
 func TestPassEvictsWhatIsNoPlausibleTime(t *testing.T) {
 	onEach(t, func(t *testing.T, e *env) {
 		now := e.now()

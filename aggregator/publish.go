@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"headcount/internal/counts"
+	"headcount/internal/keys"
 )
 
 // asked is what a pipeline was asked about a video besides its hash's content.
@@ -126,14 +127,14 @@ func (s *sweep) publish(ctx context.Context, finished []*reading) (again []*read
 	for i, r := range finished {
 		w, rose := queued[i], r.viewers > r.high
 		s.settle(r, w)
-		if !r.dropped && r.viewers > 0 {
+		if s.observer != nil && !r.dropped && r.viewers > 0 && keys.CheckVideoID(r.video) == nil {
 			found = append(found, counts.Count{VideoID: r.video, Viewers: r.viewers, Rose: rose})
 		}
 		if w.hash != nil && w.hash.Val() > 0 {
 			again = append(again, &reading{video: r.video, key: r.key, sight: sight{index: r.index, fingerprint: r.fingerprint}})
 		}
 	}
-	if s.observer != nil && len(found) > 0 {
+	if len(found) > 0 {
 		s.beforeWrites()
 		if ctx.Err() == nil {
 			s.observer.Counted(ctx, found)
@@ -178,19 +179,21 @@ func (s *sweep) mustRenew(r *reading) bool {
 }
 
 // ttlTooShort reports whether the hash could be gone before it is read again,
-// or soon after: another program may add viewers without EXPIRE. Our own plays
-// never leave it that short.
+// or soon after: another program may add viewers without EXPIRE, or with a short
+// one. Our own plays never leave it that short.
 func (s *sweep) ttlTooShort(r *reading) bool {
 	margin := (s.o.KeyTTL - s.window) / 2
-	switch {
-	case r.ttl == noTTL:
-		return true
-	case r.oldest == 0: // not read now, so the TTL was long enough when it was
-		return false
+	if r.ttl == noTTL || r.ttl == 0 { // 0: not asked
+		return r.ttl == noTTL
 	}
-	reread := s.dueAfter(r)
-	if len(r.list) > 0 {
+	var reread int64
+	switch {
+	case r.oldest == 0: // not read now
+		reread = r.due
+	case len(r.list) > 0:
 		reread = s.rereadAt()
+	default:
+		reread = s.dueAfter(r)
 	}
 	return s.now.Add(r.ttl).Before(time.Unix(reread, 0).Add(margin))
 }
