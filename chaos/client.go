@@ -87,12 +87,26 @@ func (c *client) leave(ctx context.Context, base string, v viewing, recordedAt i
 
 // playAll sends plays in one request.
 func (c *client) playAll(ctx context.Context, base string, viewings []viewing) (recordedAt int64, a answer) {
-	sent := c.ledger.send(0, false, viewings...)
+	return c.playBody(ctx, base, viewings, playsBody(viewings))
+}
+
+// playsBody is the body of a request with these plays.
+func playsBody(viewings []viewing) []byte {
 	plays := make([]map[string]string, len(viewings))
 	for i, v := range viewings {
 		plays[i] = map[string]string{"video_id": v.video, "viewer_id": v.viewer}
 	}
-	a = c.post(ctx, base+"/v1/plays", map[string]any{"plays": plays})
+	body, err := json.Marshal(map[string]any{"plays": plays})
+	if err != nil {
+		panic(err) // strings are always JSON
+	}
+	return body
+}
+
+// playBody sends what playsBody made of these plays.
+func (c *client) playBody(ctx context.Context, base string, viewings []viewing, body []byte) (recordedAt int64, a answer) {
+	sent := c.ledger.send(0, false, viewings...)
+	a = c.do(ctx, http.MethodPost, base+"/v1/plays", body)
 	recordedAt = a.recordedAt()
 	failed := a.failedPlays()
 	for i, e := range sent {

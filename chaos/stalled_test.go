@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -43,12 +44,13 @@ func TestStalledRedis(t *testing.T) {
 			"stalled":    {func() { p.set(stalling) }, func() { p.set(forwarding) }},
 			"blackholed": {func() { p.set(blackholing) }, func() { p.set(forwarding) }},
 		} {
+			floods := newFloods(fmt.Sprint(name, round))
 			before := site.known(t, load)
 			stall.begin()
 			f.faults++
 			over := time.After(length)
 			var during sync.WaitGroup
-			during.Go(func() { site.flood(t, fmt.Sprint(name, round)) })
+			during.Go(func() { site.sendFloods(t, recorder, floods) })
 			during.Go(func() { site.wantKnown(t, load, before, over) })
 			wantUnreachable(t, recorder)
 			during.Wait()
@@ -86,6 +88,8 @@ type lookedUp struct {
 	AsOf    *time.Time `json:"as_of"`
 }
 
+const busyPlays = `headcount_plays_total{outcome="busy"}`
+
 const popular = "/v1/videos/10001/viewers"
 
 // known is what a lookup says before a stall.
@@ -122,30 +126,56 @@ func (s *site) wantKnown(t *testing.T, l *load, before lookedUp, over <-chan tim
 	}
 }
 
-// flood sends more plays at once than a queue holds. Some are refused at once, and told when to come again.
-func (s *site) flood(t *testing.T, name string) {
-	const batches, plays = 16, 1000
+// flood is a batch of plays, ready to be sent.
+type flood struct {
+	plays []viewing
+	body  []byte
+}
+
+// newFloods makes more than a queue holds. It is done before a stall, so that they come faster than Redis's time-outs
+// empty the queue, on a busy machine too.
+func newFloods(name string) []flood {
+	const batches, plays = 48, 1000
+	floods := make([]flood, batches)
+	for b := range floods {
+		f := flood{plays: make([]viewing, plays)}
+		for i := range f.plays {
+			f.plays[i] = viewing{fmt.Sprint(10001 + i%10), fmt.Sprintf("%s-%d-%d", name, b, i)}
+		}
+		f.body = playsBody(f.plays)
+		floods[b] = f
+	}
+	return floods
+}
+
+// sendFloods sends batches side by side, until the recorder has refused some since its queue was full: at once, and
+// told when to come again.
+func (s *site) sendFloods(t *testing.T, recorder *programtest.Program, floods []flood) {
 	c := newClient(s.ledger)
 	defer c.close()
+	busy := func() float64 { return programtest.Metric(t, recorder.URL(t, "admin"), busyPlays) }
+	before := busy()
 	var mu sync.Mutex
 	var sent sync.WaitGroup
 	soonest := time.Hour
-	for b := range batches {
-		viewings := make([]viewing, plays)
-		for i := range viewings {
-			viewings[i] = viewing{fmt.Sprint(10001 + i%10), fmt.Sprintf("%s-%d-%d", name, b, i)}
-		}
+	for some := range slices.Chunk(floods, 3) {
 		sent.Go(func() {
-			_, a := c.playAll(context.WithoutCancel(t.Context()), s.balancer.pick(0), viewings)
-			mu.Lock()
-			defer mu.Unlock()
-			if a.code == http.StatusServiceUnavailable {
-				soonest = min(soonest, a.took)
-				if a.header.Get("Retry-After") == "" {
-					t.Errorf("%s without Retry-After", a)
+			for _, f := range some {
+				_, a := c.playBody(context.WithoutCancel(t.Context()), s.balancer.pick(0), f.plays, f.body)
+				switch {
+				case a.code == http.StatusServiceUnavailable:
+					mu.Lock()
+					soonest = min(soonest, a.took)
+					mu.Unlock()
+					if a.header.Get("Retry-After") == "" {
+						t.Errorf("%s without Retry-After", a)
+					}
+				case a.outcome() != acknowledged: // it may have come when the stall was over
+					t.Errorf("a batch while Redis is stalled: %s", a)
 				}
-			} else if a.outcome() != acknowledged { // it may have come when the stall was over
-				t.Errorf("a batch while Redis is stalled: %s", a)
+				if busy() > before {
+					return
+				}
 			}
 		})
 	}
@@ -173,7 +203,7 @@ func (s *site) wantAnswers(t *testing.T, l *load, recorder *programtest.Program)
 	admin := recorder.URL(t, "admin")
 	for _, series := range []string{
 		`headcount_plays_total{outcome="failed"}`,
-		`headcount_plays_total{outcome="busy"}`,
+		busyPlays,
 		`headcount_lookups_total{outcome="stale"}`,
 	} {
 		if programtest.Metric(t, admin, series) == 0 {
