@@ -31,6 +31,7 @@ type request struct {
 	video, viewer string
 	ctx           context.Context // the caller's: whoever has given up is not written
 	done          chan struct{}
+	resumed       bool  // a play that goes on
 	recordedAt    int64 // in: a leave's guard; out: when a play was recorded
 	err           error
 }
@@ -114,15 +115,16 @@ func (r *Recorder) commit(ctx context.Context, batch []*request) {
 	}
 }
 
-// countOnce takes the larger number of viewers who had not been watching from a write
-// that was carried out twice, behind a leave whose script was missing: the second
-// time, those of the first are there already. Both may know different ones, so that
-// some go uncounted, but none counts twice.
+// countOnce takes the larger number of new viewers, and of those who had not been
+// watching, from a write that was carried out twice, behind a leave whose script was
+// missing: the second time, those of the first are there already. Both may know
+// different ones, so that some go uncounted, but none counts twice.
 func (w *write) countOnce() {
 	if w.Before == nil {
 		return
 	}
 	if before, err := w.Before.Int64Slice(); err == nil {
+		w.reply[1] = max(w.reply[1], before[1])
 		w.reply[3] = max(w.reply[3], before[3])
 	}
 }

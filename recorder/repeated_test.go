@@ -53,3 +53,14 @@ func TestPlayBehindAnUnknownLeaveCountsOnce(t *testing.T) {
 		t.Errorf("plays = %d, want %d", got, want)
 	}
 }
+
+// TestFirstViewerBehindAnUnknownLeaveShowsAtOnce: the second run finds the viewer there, whom the first has added.
+func TestFirstViewerBehindAnUnknownLeaveShowsAtOnce(t *testing.T) {
+	t.Parallel()
+	f := newFixtureOn(t, redistest.Start(t), recorder.Options{Timeout: patience, Window: 10 * time.Minute})
+	b := f.newBatch(t)
+	b.leave(t, "10001", "u2", 0)
+	b.play(t, "10001", "u1")
+	b.write()
+	f.wantCount(t, "10001", "1")
+}
