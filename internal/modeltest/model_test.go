@@ -12,9 +12,9 @@ import (
 type model struct {
 	window int64 // seconds
 	videos map[string]map[string]string
-	// late has the values that another program wrote already stale or
-	// implausible, and when. Only these may wait for their hash's next reading,
-	// a window at most.
+	// late has the values that another program wrote implausible, or as of more
+	// than two minutes ago, and when. Only these may wait for their hash's next
+	// reading, a window at most.
 	late map[string]map[string]int64
 
 	site    map[string]int64               // viewer → last seen on the site
@@ -116,13 +116,25 @@ func (m *model) write(video, viewer, value string) {
 // writeAt is write by another program, at now.
 func (m *model) writeAt(now int64, video, viewer, value string) {
 	m.write(video, viewer, value)
-	if m.online(value, now) {
+	if at, ok := number(value); ok && at >= float64(now-120) && m.online(value, now) {
 		return
 	}
 	if m.late[video] == nil {
 		m.late[video] = make(map[string]int64)
 	}
 	m.late[video][viewer] = now
+}
+
+// rename puts one video's hash in the place of another's, at now.
+func (m *model) rename(now int64, from, to string) {
+	moved := m.videos[from]
+	for _, video := range []string{from, to} {
+		delete(m.videos, video)
+		delete(m.late, video)
+	}
+	for viewer, value := range moved {
+		m.writeAt(now, to, viewer, value)
+	}
 }
 
 func (m *model) online(value string, now int64) bool {

@@ -166,6 +166,8 @@ func TestModelOnRedis(t *testing.T) {
 	}
 }
 
+var videos = []string{"10001", "a*", "abc", "日本語", "count", "rare", popular}
+
 // run does random things to the world and to the model, and compares the two
 // after every pass.
 func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*rand.Rand) int64) *model {
@@ -173,7 +175,7 @@ func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*ran
 	m := newModel(int64(window / time.Second))
 	recorded := make(map[string]int64) // video and viewer → what their last play returned
 	for i := 0; i < operations && !t.Failed(); i++ {
-		video := []string{"10001", "a*", "abc", "日本語", "count", "rare", popular}[r.IntN(7)]
+		video := videos[r.IntN(len(videos))]
 		viewer := fmt.Sprint("u", r.IntN(40))
 		switch n := r.IntN(100); {
 		case n < 45:
@@ -234,11 +236,11 @@ const popular = "popular"
 
 // crowd has many watch the popular video at once.
 func (w *world) crowd(m *model, r *rand.Rand, recorded map[string]int64) {
-	var videos, viewers []string
+	var same, viewers []string
 	for _, i := range r.Perm(400)[:150] {
-		videos, viewers = append(videos, popular), append(viewers, fmt.Sprint("u", i))
+		same, viewers = append(same, popular), append(viewers, fmt.Sprint("u", i))
 	}
-	at, errs := w.rec.PlayAll(w.t.Context(), videos, viewers)
+	at, errs := w.rec.PlayAll(w.t.Context(), same, viewers)
 	must(w.t, errors.Join(errs...))
 	for _, viewer := range viewers {
 		m.play(at, popular, viewer)
@@ -261,9 +263,9 @@ func (w *world) foreignWrite(m *model, r *rand.Rand, video, viewer string) {
 	now := w.clock.now()
 	at := func(seconds int64) string { return strconv.FormatInt(seconds, 10) }
 	value := []string{
-		at(now), at(now - 120), at(now + 120), at(now) + ".5",
+		at(now), at(now - 120), at(now + 120), at(now - 300), at(now) + ".5",
 		at(now - 3600), at(now + 86400), at(now) + "000", "text", "0", "",
-	}[r.IntN(10)]
+	}[r.IntN(11)]
 	must(w.t, w.rdb.HSet(w.t.Context(), w.k.Online(video), viewer, value).Err())
 	m.writeAt(now, video, viewer, value)
 }
@@ -272,7 +274,7 @@ func (w *world) foreignWrite(m *model, r *rand.Rand, video, viewer string) {
 // behind the worker's back.
 func (w *world) disturb(m *model, r *rand.Rand, video string) {
 	ctx := w.t.Context()
-	switch r.IntN(4) {
+	switch r.IntN(5) {
 	case 0:
 		must(w.t, w.rdb.Del(ctx, w.k.Online(video)).Err())
 		delete(m.videos, video)
@@ -283,6 +285,12 @@ func (w *world) disturb(m *model, r *rand.Rand, video string) {
 		must(w.t, w.rdb.Set(ctx, w.k.Count(video), r.IntN(50), 0).Err())
 	case 3:
 		must(w.t, w.rdb.Persist(ctx, w.k.Online(video)).Err())
+	case 4:
+		from := videos[r.IntN(len(videos))]
+		if from != video && len(m.videos[from]) > 0 {
+			must(w.t, w.rdb.Rename(ctx, w.k.Online(from), w.k.Online(video)).Err())
+			m.rename(w.clock.now(), from, video)
+		}
 	}
 }
 
