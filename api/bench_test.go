@@ -17,6 +17,8 @@ type instant struct{}
 
 func (instant) Play(context.Context, string, string) (int64, error) { return 1_700_000_000, nil }
 
+func (instant) Resume(context.Context, string, string) (int64, error) { return 1_700_000_000, nil }
+
 func (instant) PlayAll(_ context.Context, videoIDs, _ []string) (int64, []error) {
 	return 1_700_000_000, make([]error, len(videoIDs))
 }

@@ -27,6 +27,7 @@ const (
 	fieldRecordedAt = "recorded_at"
 	fieldPlays      = "plays"
 	fieldToken      = "token"
+	fieldResumed    = "resumed"
 	fieldKind       = "kind" // also a parameter of questions
 )
 
@@ -35,6 +36,7 @@ type viewerBody struct {
 	viewerID   string // "": absent
 	recordedAt int64  // Unix seconds; 0: absent or null
 	token      string // "": absent or null
+	resumed    bool
 }
 
 // readViewer reads a request's body, which may have the known fields only.
@@ -85,6 +87,8 @@ func decodeViewer(data []byte, known ...string) (viewerBody, error) {
 			body.recordedAt, err = unixField(field, value)
 		case fieldToken:
 			body.token, err = tokenField(field, value)
+		case fieldResumed:
+			body.resumed, err = boolField(field, value)
 		}
 		return err
 	})
@@ -105,6 +109,18 @@ func tokenField(field string, value json.Token) (string, error) {
 		return "", nil
 	}
 	return stringField(field, value)
+}
+
+// boolField takes true or false, or null for false.
+func boolField(field string, value json.Token) (bool, error) {
+	if value == nil {
+		return false, nil
+	}
+	b, ok := value.(bool)
+	if !ok {
+		return false, badRequest("%s: must be true or false", field)
+	}
+	return b, nil
 }
 
 // unixField takes a whole number of seconds, not below zero, or null for 0.

@@ -13,35 +13,38 @@ import (
 	"unicode/utf8"
 )
 
-var leaveFields = []string{fieldViewerID, fieldRecordedAt, fieldToken}
+var allFields = []string{fieldViewerID, fieldRecordedAt, fieldToken, fieldResumed}
 
 func TestDecodeViewer(t *testing.T) {
 	t.Parallel()
 	tests := map[string]viewerBody{
-		`{"viewer_id":"u1"}`:                                    {"u1", 0, ""},
-		"\t\r\n{ \"viewer_id\" : \"u1\" }\n":                    {"u1", 0, ""},
-		`{"viewer_id":"u1","recorded_at":1700000000}`:           {"u1", 1700000000, ""},
-		`{"recorded_at":1700000000,"viewer_id":"u1"}`:           {"u1", 1700000000, ""},
-		`{"viewer_id":"u1","recorded_at":0}`:                    {"u1", 0, ""},
-		`{"viewer_id":"u1","recorded_at":null}`:                 {"u1", 0, ""},
-		`{"viewer_id":"u1","recorded_at":253402300799}`:         {"u1", maxUnix, ""},
-		`{"\u0076iewer_id":"u1"}`:                               {"u1", 0, ""},
-		`{"viewer_id":"日本語😀"}`:                                  {"日本語😀", 0, ""},
-		`{"viewer_id":"\ud83d\ude00\uD83D\uDE00"}`:              {"😀😀", 0, ""},
-		`{"viewer_id":"\\ud800"}`:                               {`\ud800`, 0, ""},
-		`{"viewer_id":"\\\\\ud83d\ude00"}`:                      {`\\😀`, 0, ""},
-		`{"viewer_id":"\ufffd\u0000\"\/"}`:                      {"\ufffd\x00\"/", 0, ""},
-		"{\"viewer_id\":\"\ufffd\"}":                            {"\ufffd", 0, ""},
-		`{"viewer_id":"` + strings.Repeat(`\u00e9`, 600) + `"}`: {strings.Repeat("é", 600), 0, ""},
-		`{}`:                                    {"", 0, ""}, // enough where the token names the viewer
-		`{"recorded_at":1}`:                     {"", 1, ""},
-		`{"token":"a.b.c"}`:                     {"", 0, "a.b.c"},
-		`{"token":null,"viewer_id":"u1"}`:       {"u1", 0, ""},
-		`{"viewer_id":"u1","token":""}`:         {"u1", 0, ""},
-		`{"viewer_id":"u1","token":"\u0061.b"}`: {"u1", 0, "a.b"},
+		`{"viewer_id":"u1"}`:                                    {"u1", 0, "", false},
+		"\t\r\n{ \"viewer_id\" : \"u1\" }\n":                    {"u1", 0, "", false},
+		`{"viewer_id":"u1","recorded_at":1700000000}`:           {"u1", 1700000000, "", false},
+		`{"recorded_at":1700000000,"viewer_id":"u1"}`:           {"u1", 1700000000, "", false},
+		`{"viewer_id":"u1","recorded_at":0}`:                    {"u1", 0, "", false},
+		`{"viewer_id":"u1","recorded_at":null}`:                 {"u1", 0, "", false},
+		`{"viewer_id":"u1","recorded_at":253402300799}`:         {"u1", maxUnix, "", false},
+		`{"\u0076iewer_id":"u1"}`:                               {"u1", 0, "", false},
+		`{"viewer_id":"日本語😀"}`:                                  {"日本語😀", 0, "", false},
+		`{"viewer_id":"\ud83d\ude00\uD83D\uDE00"}`:              {"😀😀", 0, "", false},
+		`{"viewer_id":"\\ud800"}`:                               {`\ud800`, 0, "", false},
+		`{"viewer_id":"\\\\\ud83d\ude00"}`:                      {`\\😀`, 0, "", false},
+		`{"viewer_id":"\ufffd\u0000\"\/"}`:                      {"\ufffd\x00\"/", 0, "", false},
+		"{\"viewer_id\":\"\ufffd\"}":                            {"\ufffd", 0, "", false},
+		`{"viewer_id":"` + strings.Repeat(`\u00e9`, 600) + `"}`: {strings.Repeat("é", 600), 0, "", false},
+		`{}`:                                    {"", 0, "", false}, // enough where the token names the viewer
+		`{"recorded_at":1}`:                     {"", 1, "", false},
+		`{"token":"a.b.c"}`:                     {"", 0, "a.b.c", false},
+		`{"token":null,"viewer_id":"u1"}`:       {"u1", 0, "", false},
+		`{"viewer_id":"u1","token":""}`:         {"u1", 0, "", false},
+		`{"viewer_id":"u1","token":"\u0061.b"}`: {"u1", 0, "a.b", false},
+		`{"viewer_id":"u1","resumed":true}`:     {"u1", 0, "", true},
+		`{"viewer_id":"u1","resumed":null}`:     {"u1", 0, "", false},
+		`{"resumed":false,"viewer_id":"u1"}`:    {"u1", 0, "", false},
 	}
 	for input, want := range tests {
-		got, err := decodeViewer([]byte(input), leaveFields...)
+		got, err := decodeViewer([]byte(input), allFields...)
 		if err != nil {
 			t.Errorf("%s: %v", input, err)
 		}
@@ -92,9 +95,9 @@ func TestDecodeViewerRefuses(t *testing.T) {
 		`{"viewer_id":{"secret":1}}`:                    "viewer_id: must be a string",
 		`{"viewer_id":"a","viewer_id":"b"}`:             "viewer_id: given twice",
 		`{"viewer_id":"a","viewer\u005fid":1}`:          "viewer_id: given twice",
-		`{"viewer_id":"a","secret":"b"}`:                "body: unknown field near byte 25; known: viewer_id, recorded_at, token",
-		`{"Viewer_ID":"secret"}`:                        "body: unknown field near byte 12; known: viewer_id, recorded_at, token",
-		`{"":"secret"}`:                                 "body: unknown field near byte 3; known: viewer_id, recorded_at, token",
+		`{"viewer_id":"a","secret":"b"}`:                "body: unknown field near byte 25; known: viewer_id, recorded_at, token, resumed",
+		`{"Viewer_ID":"secret"}`:                        "body: unknown field near byte 12; known: viewer_id, recorded_at, token, resumed",
+		`{"":"secret"}`:                                 "body: unknown field near byte 3; known: viewer_id, recorded_at, token, resumed",
 		"{\"viewer_id\":\"a\xff\"}":                     "body: not UTF-8 at byte 15",
 		"{\"viewer_id\":\"\xed\xa0\x80\"}":              "body: not UTF-8 at byte 14",
 		"{\"viewer_id\":\"\xc3":                         "body: not UTF-8 at byte 14",
@@ -116,6 +119,9 @@ func TestDecodeViewerRefuses(t *testing.T) {
 		`{"viewer_id":"a","recorded_at":1700000000000}`: badTime,
 		`{"viewer_id":"a","recorded_at":9223372036854775808}`:     badTime,
 		`{"viewer_id":"a","recorded_at":99999999999999999999999}`: badTime,
+		`{"viewer_id":"a","resumed":"secret"}`:                    "resumed: must be true or false",
+		`{"viewer_id":"a","resumed":1}`:                           "resumed: must be true or false",
+		`{"viewer_id":"a","resumed":true,"resumed":true}`:         "resumed: given twice",
 		`{"viewer_id":"a","token":7}`:                             "token: must be a string",
 		`{"viewer_id":"a","token":["secret"]}`:                    "token: must be a string",
 		`{"viewer_id":"a","token":{"secret":1}}`:                  "token: must be a string",
@@ -124,7 +130,7 @@ func TestDecodeViewerRefuses(t *testing.T) {
 		`{"viewer_id":"a","recorded_at":01}`:                      "body: not JSON at byte 32",
 	}
 	for input, want := range tests {
-		_, err := decodeViewer([]byte(input), leaveFields...)
+		_, err := decodeViewer([]byte(input), allFields...)
 		p, ok := errors.AsType[*problem](err)
 		if !ok || p.Status != http.StatusBadRequest || p.Detail != want {
 			t.Errorf("%q: got %v, want 400 %s", input, err, want)
@@ -208,9 +214,10 @@ func readBodyStatus(t *testing.T, contentType string, body io.Reader) (status in
 var details = regexp.MustCompile(`^(` +
 	`body: (ends before its JSON object does` +
 	`|not JSON at byte N|must be a JSON object|data after the JSON object, near byte N` +
-	`|unknown field near byte N; known: viewer_id, recorded_at, token` +
+	`|unknown field near byte N; known: viewer_id, recorded_at, token, resumed` +
 	`|not UTF-8 at byte N|half of a surrogate pair at byte N)` +
 	`|viewer_id: missing or empty|(viewer_id|token): (must be a string|given twice)` +
+	`|resumed: (must be true or false|given twice)` +
 	`|recorded_at: (must be a time in Unix seconds, a whole number from N to N|given twice))$`)
 
 var numbers = regexp.MustCompile(`(byte|from|to) \d+`)
@@ -218,7 +225,7 @@ var numbers = regexp.MustCompile(`(byte|from|to) \d+`)
 func FuzzBody(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `null`, `[1]`, `{"viewer_id":"u1"}`, `{"viewer_id":"u1","recorded_at":1700000000}`,
-		`{"viewer_id":"u1","recorded_at":1e999}`, `{"viewer_id":"\ud83d\ude00"}`, `{"viewer_id":"\ud83d"}`,
+		`{"viewer_id":"u1","recorded_at":1e999}`, `{"viewer_id":"u1","resumed":true}`, `{"viewer_id":"\ud83d\ude00"}`, `{"viewer_id":"\ud83d"}`,
 		`{"viewer_id":"\\u"}`, `{"viewer_id":"a","viewer_id":"b"}`, `{"secret":1}`, `{"viewer_id":"u1"}{`,
 		"{\"viewer_id\":\"\xff\"}", `{"viewer_id":{"a":[{}]}}`, `{"viewer_id":"u1",}`,
 		`{"viewer_id":""`, `{"viewer_id":"","token":"a.b.c"}`,
@@ -227,7 +234,7 @@ func FuzzBody(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {
-		got, err := decodeViewer(data, leaveFields...)
+		got, err := decodeViewer(data, allFields...)
 		if err != nil {
 			checkRefusal(t, err, details)
 			return
@@ -236,11 +243,12 @@ func FuzzBody(f *testing.F) {
 			ViewerID   string `json:"viewer_id"`
 			RecordedAt int64  `json:"recorded_at"`
 			Token      string `json:"token"`
+			Resumed    bool   `json:"resumed"`
 		}
 		if err := json.Unmarshal(data, &want); err != nil {
 			t.Fatalf("accepted %q, which is not JSON: %v", data, err)
 		}
-		if got != (viewerBody{want.ViewerID, want.RecordedAt, want.Token}) || !utf8.ValidString(got.viewerID+got.token) {
+		if got != (viewerBody{want.ViewerID, want.RecordedAt, want.Token, want.Resumed}) || !utf8.ValidString(got.viewerID+got.token) {
 			t.Errorf("%q: got %+v, want %+v", data, got, want)
 		}
 	})

@@ -29,6 +29,10 @@ type Recorder interface {
 	// time in Unix seconds by Redis's clock.
 	Play(ctx context.Context, videoID, viewerID string) (recordedAt int64, err error)
 
+	// Resume is Play for a viewer who has been watching all the time, whatever
+	// was said: it is not another start.
+	Resume(ctx context.Context, videoID, viewerID string) (recordedAt int64, err error)
+
 	// PlayAll is Play for many: videoIDs[i] is watched by viewerIDs[i]. The
 	// i-th error is nil where that play was recorded.
 	PlayAll(ctx context.Context, videoIDs, viewerIDs []string) (recordedAt int64, errs []error)

@@ -53,6 +53,10 @@ func (s *fakeStore) Play(ctx context.Context, videoID, viewerID string) (int64, 
 	return s.recordedAt, s.note(ctx, call{"play", videoID, viewerID, 0})
 }
 
+func (s *fakeStore) Resume(ctx context.Context, videoID, viewerID string) (int64, error) {
+	return s.recordedAt, s.note(ctx, call{"resume", videoID, viewerID, 0})
+}
+
 // PlayAll notes one call, with all ids.
 func (s *fakeStore) PlayAll(ctx context.Context, videoIDs, viewerIDs []string) (int64, []error) {
 	all := s.note(ctx, call{"play all", strings.Join(videoIDs, ","), strings.Join(viewerIDs, ","), 0})
@@ -190,6 +194,10 @@ func TestAnswers(t *testing.T) {
 		"play": {
 			"POST", play, `{"viewer_id":"u1"}`, 200, "application/json", "no-store",
 			`{"recorded_at":1700000000,"beat_after":150}` + "\n", call{"play", "10001", "u1", 0},
+		},
+		"resumed play": {
+			"POST", play, `{"viewer_id":"u1","resumed":true}`, 200, "application/json", "no-store",
+			`{"recorded_at":1700000000,"beat_after":150}` + "\n", call{"resume", "10001", "u1", 0},
 		},
 		"leave": {
 			"POST", leave, `{"viewer_id":"u1","recorded_at":1700000000}`, 204, "", "no-store",

@@ -221,5 +221,5 @@ func TestRefusedBodies(t *testing.T) {
 func TestPlayTakesNoTime(t *testing.T) {
 	t.Parallel()
 	res := send(t, api.Handler(options(newStore())), "POST", "/v1/videos/10001/play", `{"viewer_id":"u1","recorded_at":1}`)
-	checkProblem(t, res, http.StatusBadRequest, "body: unknown field near byte 31; known: viewer_id, token")
+	checkProblem(t, res, http.StatusBadRequest, "body: unknown field near byte 31; known: viewer_id, token, resumed")
 }

@@ -13,7 +13,7 @@ type playAnswer struct {
 }
 
 func (k *kind) play(w http.ResponseWriter, r *http.Request) error {
-	body, err := readViewer(w, r, fieldViewerID, fieldToken)
+	body, err := readViewer(w, r, fieldViewerID, fieldToken, fieldResumed)
 	if err != nil {
 		return err
 	}
@@ -24,7 +24,11 @@ func (k *kind) play(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	recordedAt, err := k.Recorder.Play(r.Context(), videoID, viewerID)
+	record := k.Recorder.Play
+	if body.resumed {
+		record = k.Recorder.Resume
+	}
+	recordedAt, err := record(r.Context(), videoID, viewerID)
 	if _, ok := errors.AsType[videoFull](err); ok {
 		k.metrics.refused[full].Inc()
 	}

@@ -45,7 +45,13 @@ func (r *Recorder) group(batch []*request) *grouping {
 		}
 		switch q.kind {
 		case play:
+			if q.resumed {
+				delete(g.open, q.video)
+			}
 			g.join(q.video, q, play).answers(q)
+			if q.resumed { // in a call of its own, which does not ask who has just started
+				delete(g.open, q.video)
+			}
 			if r.o.Statistics.Online != nil && r.o.MaxViewers == 0 {
 				g.join(site, q, online)
 			}
@@ -77,7 +83,7 @@ func (g *grouping) start(place string, q *request, k kind) *write {
 	w := &write{kind: k}
 	switch key := g.o.Keys.Online(q.video); k {
 	case play:
-		w.ScriptCall = redisclient.ScriptCall{Script: recordScript, Key: key, Args: g.playArgs()}
+		w.ScriptCall = redisclient.ScriptCall{Script: recordScript, Key: key, Args: g.playArgs(q)}
 	case leave:
 		w.ScriptCall = redisclient.ScriptCall{Script: leaveScript, Key: key, Args: []any{q.viewer, q.recordedAt}}
 	case online:
@@ -91,9 +97,9 @@ func (g *grouping) start(place string, q *request, k kind) *write {
 }
 
 // playArgs are those of record.lua before the viewers.
-func (r *Recorder) playArgs() []any {
+func (r *Recorder) playArgs(q *request) []any {
 	var window int64
-	if r.o.Statistics.Plays != nil {
+	if r.o.Statistics.Plays != nil && !q.resumed {
 		window = r.window.Load()
 	}
 	return []any{int64(r.o.KeyTTL / time.Second), r.o.MaxViewers, window}

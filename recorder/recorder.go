@@ -112,6 +112,13 @@ func (r *Recorder) Play(ctx context.Context, videoID, viewerID string) (recorded
 	return r.do(ctx, &request{kind: play, video: videoID, viewer: viewerID})
 }
 
+// Resume is Play for a viewer who goes on watching, and whose leave just before was
+// none: their page was reloaded. Statistics do not count it as another start.
+func (r *Recorder) Resume(ctx context.Context, videoID, viewerID string) (recordedAt int64, err error) {
+	defer r.metrics.observe(ctx, play, time.Now(), &err)
+	return r.do(ctx, &request{kind: play, video: videoID, viewer: viewerID, resumed: true})
+}
+
 // Leave removes the viewer from the video, unless the viewer was seen after
 // recordedAt (as returned by Play; Unix seconds), in another tab perhaps.
 // Zero removes the viewer in any case. Removing nobody is not an error.

@@ -1,8 +1,10 @@
 import { after, backoff, locate, request, usable, warn } from './page.js'
-import { anonymousId } from './store.js'
+import { anonymousId, saveForReload, savedForReload } from './store.js'
 import { tabsOf } from './tabs.js'
 
 const counted = new Set() // the players that have said that they play, and not that they left
+let resumable = [] // who was counted when this page was reloaded: address and viewer
+let departed // who was counted when this page was left
 let parked // those of a page that was left and may come back from the browser's cache; also tells that it was left
 
 // trackPlayer is for players of any kind: the caller says when it plays, pauses and ends.
@@ -15,6 +17,7 @@ export const trackPlayer = (options) => {
   const viewer = anonymous ? anonymousId() : named // without one, it is the token's subject
   const url = locate(endpoint, (kind || 'video') + 's/' + (known && encodeURIComponent(videoId)) + '/')
   const tabs = tabsOf(url, viewer)
+  const name = url + ' ' + viewer
 
   let playing = false
   let busy = false // a play is under way
@@ -38,7 +41,9 @@ export const trackPlayer = (options) => {
   const say = async () => {
     let answer
     for (let n = 2; n && (await ask()) !== refused; n--) {
-      answer = await post('play', message())
+      // Who plays on within a minute of a reload has not started anew.
+      const resumed = resumable.includes(name) && performance.now() < 60_000
+      answer = await post('play', message(resumed && { resumed }))
       if (answer.status != 401) break
       refused = secret
     }
@@ -56,6 +61,7 @@ export const trackPlayer = (options) => {
         seen = Math.max(seen, recorded_at || 0)
         wait = Math.max(1, beat_after || 150) * 1000
         failures = 0
+        resumable = resumable.filter((other) => other != name)
         tabs.stay(2 * wait + 5000, seen)
       } else if (answer.status < 500 && ![401, 408, 429].includes(answer.status)) {
         wait = Infinity // no use in trying again for this play
@@ -121,6 +127,7 @@ export const trackPlayer = (options) => {
     },
     park() {
       const played = playing
+      if (seen) departed.push(name)
       player.leave()
       return played
     },
@@ -130,8 +137,11 @@ export const trackPlayer = (options) => {
 }
 
 export const start = () => {
+  resumable = savedForReload()
   addEventListener('pagehide', () => {
+    departed = []
     parked = [...counted].filter((player) => player.park())
+    saveForReload(departed)
   })
   addEventListener('pageshow', () => {
     const back = parked

@@ -25,3 +25,20 @@ let ours
 
 // anonymousId is the same for all visits of this browser to this site, and says nothing about who it is.
 export const anonymousId = () => store.headcount || (ours ||= save('headcount', random()))
+
+// saveForReload keeps names for this page when it is reloaded, in this tab.
+export const saveForReload = (names) => {
+  try {
+    sessionStorage.headcount = JSON.stringify(names)
+  } catch {}
+}
+
+// savedForReload takes them. Any other page finds none.
+export const savedForReload = () => {
+  try {
+    const names = JSON.parse(sessionStorage.headcount)
+    delete sessionStorage.headcount
+    if (performance.getEntriesByType('navigation')[0].type == 'reload') return [].concat(names)
+  } catch {}
+  return []
+}

@@ -51,6 +51,8 @@ func (o oneCall) Play(ctx context.Context, videoID, viewerID string) (int64, err
 	return reply[0], nil
 }
 
+func (o oneCall) Resume(context.Context, string, string) (int64, error) { return 0, errNotMeasured }
+
 func (o oneCall) PlayAll(ctx context.Context, videoIDs, viewerIDs []string) (at int64, errs []error) {
 	errs = make([]error, len(videoIDs))
 	for i := range videoIDs {
@@ -65,6 +67,8 @@ func (o oneCall) Leave(context.Context, string, string, int64) error { return er
 type noRedis struct{}
 
 func (noRedis) Play(context.Context, string, string) (int64, error) { return 1_700_000_000, nil }
+
+func (noRedis) Resume(context.Context, string, string) (int64, error) { return 1_700_000_000, nil }
 
 func (noRedis) PlayAll(_ context.Context, videoIDs, _ []string) (int64, []error) {
 	return 1_700_000_000, make([]error, len(videoIDs))

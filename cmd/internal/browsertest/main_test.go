@@ -46,6 +46,7 @@ var tests = []struct {
 	{"timers that are throttled", testThrottled},
 	{"closing the page", testClose},
 	{"closing the page early", testCloseEarly},
+	{"reloading the page", testReload},
 	{"two tabs", testTabs},
 	{"the page dies", testKill},
 	{"the back-forward cache", testBackForwardCache},

@@ -17,6 +17,7 @@ type message struct {
 	ViewerID   string `json:"viewer_id"`
 	RecordedAt *int64 `json:"recorded_at"`
 	Token      string `json:"token"`
+	Resumed    bool   `json:"resumed"`
 }
 
 func (r request) message(t *testing.T) message {
