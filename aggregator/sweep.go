@@ -15,7 +15,7 @@ import (
 // from answering others.
 const (
 	scanCount = 1000 // keys that one SCAN looks at, roughly
-	pageSize  = 1024 // viewers in one page of a large hash, roughly
+	pageSize  = 512  // viewers in one page of a large hash, roughly
 	smallSize = 128  // viewers in the first reading of any hash, at most
 	maxOpen   = 128  // hashes read by one pipeline
 	maxPages  = 4    // … of these, pages of large ones
