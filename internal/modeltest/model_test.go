@@ -76,10 +76,12 @@ func (m *model) onSite(now int64) (n int64) {
 
 func (m *model) seen(at, now int64) bool { return at >= now-m.window && at <= now+120 }
 
-// passed takes in a complete pass at now: who is not on the site any more is
-// forgotten, and peaks are raised.
-func (m *model) passed(now int64) {
-	maps.DeleteFunc(m.site, func(_ string, at int64) bool { return !m.seen(at, now) })
+// passed takes in a complete pass at now: peaks are raised and, if it trims the
+// site, who is not on it any more is forgotten.
+func (m *model) passed(now int64, trims bool) {
+	if trims {
+		maps.DeleteFunc(m.site, func(_ string, at int64) bool { return !m.seen(at, now) })
+	}
 	day := time.Unix(now, 0).UTC().Format("20060102")
 	total := 0
 	for video, viewers := range m.videos {

@@ -42,12 +42,13 @@ type world struct {
 	look  *lookup.Lookup
 	stats *statistics
 	clock clock
+	kind  int // 0: the first, whose passes keep who is on the site, of any kind
 }
 
 // clock is Redis's.
 type clock interface {
 	now() int64
-	step(w *world, m *model, seconds int64)
+	step(w *world, m *model, seconds int64) // once for each kind
 }
 
 func newWorld(t *testing.T, addr string, c clock) *world {
@@ -55,16 +56,32 @@ func newWorld(t *testing.T, addr string, c clock) *world {
 	rdb, err := redisclient.New(redisclient.Options{Mode: redisclient.Single, Addrs: []string{addr}, Timeout: 5 * time.Second})
 	must(t, err)
 	t.Cleanup(func() { _ = rdb.Close() })
-	w := &world{t: t, rdb: rdb, k: keys.New(redistest.Prefix(t)), clock: c}
-	w.stats = newStatistics(t, rdb, w.k)
-	w.rec = recorder.New(rdb, recorder.Options{
+	w := &world{t: t, rdb: rdb, clock: c}
+	w.start()
+	return w
+}
+
+// start starts what serves one kind, under a prefix of its own.
+func (w *world) start() {
+	w.k = keys.New(redistest.Prefix(w.t))
+	w.stats = newStatistics(w.t, w.rdb, w.k, w.stats)
+	w.rec = recorder.New(w.rdb, recorder.Options{
 		Keys: w.k, KeyTTL: keyTTL, CountTTL: countTTL, Timeout: 10 * time.Second, Window: window, Statistics: w.stats.recorded(),
 	})
 	w.newWorkers()
-	w.look, err = lookup.New(rdb, lookup.Options{Keys: w.k, CountTTL: countTTL, Counter: w.agg, Timeout: 10 * time.Second})
-	must(t, err)
-	t.Cleanup(w.look.Close)
-	return w
+	look, err := lookup.New(w.rdb, lookup.Options{Keys: w.k, CountTTL: countTTL, Counter: w.agg, Timeout: 10 * time.Second})
+	must(w.t, err)
+	w.look = look
+	w.t.Cleanup(look.Close)
+}
+
+// another serves another kind beside w.
+func (w *world) another(m *model) (*world, *model) {
+	o := &world{t: w.t, rdb: w.rdb, clock: w.clock, stats: w.stats, kind: w.kind + 1}
+	o.start()
+	other := newModel(m.window)
+	other.site = m.site
+	return o, other
 }
 
 // newWorker is one that remembers nothing.
@@ -110,6 +127,9 @@ func (c *realClock) step(w *world, m *model, seconds int64) {
 			}
 		}
 	}
+	if w.kind > 0 {
+		return
+	}
 	for viewer, at := range m.site {
 		m.site[viewer] = at - seconds
 		must(w.t, w.rdb.ZAddXX(w.t.Context(), w.k.OnlineUsers(), redis.Z{Score: float64(at - seconds), Member: viewer}).Err())
@@ -124,7 +144,10 @@ type virtualClock struct {
 
 func (c *virtualClock) now() int64 { return c.at }
 
-func (c *virtualClock) step(_ *world, _ *model, seconds int64) {
+func (c *virtualClock) step(w *world, _ *model, seconds int64) {
+	if w.kind > 0 {
+		return
+	}
 	c.at += seconds
 	c.redis.SetTime(time.Unix(c.at, 0))
 	if seconds > 0 {
@@ -173,10 +196,15 @@ var videos = []string{"10001", "a*", "abc", "日本語", "count", "rare", popula
 func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*rand.Rand) int64) *model {
 	r := rand.New(rand.NewPCG(seed, 1))
 	m := newModel(int64(window / time.Second))
-	recorded := make(map[string]int64) // video and viewer → what their last play returned
+	first, of := w, m
+	second, ofSecond := w.another(m)
+	recorded := make(map[string]int64) // video and viewer → what their last play, of any kind, returned
 	for i := 0; i < operations && !t.Failed(); i++ {
 		video := videos[r.IntN(len(videos))]
 		viewer := fmt.Sprint("u", r.IntN(40))
+		if w, m = first, of; r.IntN(4) == 0 {
+			w, m = second, ofSecond
+		}
 		switch n := r.IntN(100); {
 		case n < 45:
 			w.play(m, recorded, video, viewer)
@@ -201,9 +229,13 @@ func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*ran
 		case n < 90:
 			w.leaveSite(m, viewer, recorded["site"+viewer])
 		case n < 95:
-			w.clock.step(w, m, nextStep(r))
-			w.passAndCompare(m)
-			w.compareStatistics(m)
+			seconds := nextStep(r)
+			first.clock.step(first, of, seconds)
+			second.clock.step(second, ofSecond, seconds)
+			first.passAndCompare(of)
+			second.passAndCompare(ofSecond)
+			first.compareStatistics(of)
+			second.compareStatistics(ofSecond)
 		default:
 			w.passAndCompare(m)
 			w.compareStatistics(m)
@@ -212,7 +244,7 @@ func run(t *testing.T, w *world, seed uint64, operations int, nextStep func(*ran
 	if t.Failed() {
 		t.Logf("repeat with seed %d", seed)
 	}
-	return m
+	return of
 }
 
 func (w *world) play(m *model, recorded map[string]int64, video, viewer string) {
@@ -331,7 +363,7 @@ func (w *world) passAndCompare(m *model) {
 	if sum.Viewers != int64(total) {
 		w.t.Errorf("viewers in the summary: got %d, want %d", sum.Viewers, total)
 	}
-	m.passed(now)
+	m.passed(now, w.kind == 0)
 }
 
 // wantCount asserts what a program that GETs the count key takes the number for.

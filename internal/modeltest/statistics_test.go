@@ -25,23 +25,30 @@ type statistics struct {
 	store    *stats.Store
 	failures *stats.Failures
 	online   *stats.Online
+	trims    *stats.Online // by passes; nil: another kind's do it
 	uniques  *stats.Uniques
 	plays    *stats.Plays
 	top      *stats.Top
 }
 
-func newStatistics(t *testing.T, rdb redis.UniversalClient, k keys.Keys) *statistics {
+// newStatistics are those of a kind. Who is online, all kinds share with the first.
+func newStatistics(t *testing.T, rdb redis.UniversalClient, k keys.Keys, first *statistics) *statistics {
 	t.Helper()
 	store, err := stats.NewStore(rdb, stats.Options{Keys: k, Timeout: 10 * time.Second})
 	must(t, err)
 	t.Cleanup(store.Close)
 	failures, err := stats.NewFailures(nil, nil)
 	must(t, err)
-	return &statistics{
+	s := &statistics{
 		store: store, failures: failures,
 		online: stats.NewOnline(store, window, keyTTL), uniques: stats.NewUniques(store),
 		plays: stats.NewPlays(store, failures), top: stats.NewTop(store, topSize, countTTL),
 	}
+	s.trims = s.online
+	if first != nil {
+		s.online, s.trims = first.online, nil
+	}
+	return s
 }
 
 func (s *statistics) recorded() recorder.Statistics {
@@ -51,7 +58,7 @@ func (s *statistics) recorded() recorder.Statistics {
 // newWorker forgets for which day each peak was looked at.
 func (s *statistics) newWorker() func(time.Time) aggregator.Observer {
 	passes := &stats.Passes{
-		Online: s.online, Plays: s.plays, Top: s.top, Peaks: stats.NewPeaks(s.store),
+		Online: s.trims, Plays: s.plays, Top: s.top, Peaks: stats.NewPeaks(s.store),
 		History: stats.NewHistory(s.store, 24*time.Hour), KeyTTL: keyTTL, Failures: s.failures,
 	}
 	return func(began time.Time) aggregator.Observer { return passes.Begin(began) }
